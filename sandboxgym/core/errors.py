@@ -1,0 +1,80 @@
+"""Every error that sandboxgym raises on purpose, in one hierarchy.
+
+A message names the thing that is wrong, the reason, and the way out.
+"""
+
+from __future__ import annotations
+
+from gymnasium.error import ResetNeeded
+
+
+class SandboxGymError(Exception):
+    """Base class of all errors of this package."""
+
+
+class NotResetError(SandboxGymError, ResetNeeded):
+    """`step` or `snapshot` was called before the first `reset`."""
+
+
+class EpisodeEndedError(SandboxGymError, ResetNeeded):
+    """`step` was called after the episode had terminated or was truncated."""
+
+
+class InvalidActionError(SandboxGymError, ValueError):
+    """The action is not of the kind that the environment takes; the environment is unchanged."""
+
+
+class MissingDependencyError(SandboxGymError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+
+class DataNotFoundError(SandboxGymError, FileNotFoundError):
+    """Game files, a data folder or a split that was asked for does not exist."""
+
+
+class GameFileError(SandboxGymError, ValueError):
+    """A game file is malformed, beyond a limit, or uses what the engine does not know."""
+
+
+class UnknownWrapperError(SandboxGymError, TypeError):
+    """A wrapper in the stack has no declared rule, so its state cannot be captured."""
+
+
+class UncapturedStateError(SandboxGymError):
+    """The environment holds state that the mechanism in use cannot capture."""
+
+
+class ReproductionError(SandboxGymError):
+    """A second, identical instance of an environment stack cannot be built."""
+
+
+class SnapshotError(SandboxGymError):
+    """Base class of what can be wrong with a snapshot."""
+
+
+class StateEncodingError(SnapshotError, TypeError):
+    """A value is not plain data and cannot be hashed or written to a snapshot."""
+
+
+class SnapshotCorruptError(SnapshotError, ValueError):
+    """The bytes are not an intact snapshot, or exceed a limit; nothing was restored."""
+
+
+class SnapshotVersionError(SnapshotError):
+    """The snapshot was made by another version of the format or of the environment."""
+
+
+class SpecMismatchError(SnapshotError):
+    """The snapshot belongs to an environment with another id or other arguments."""
+
+
+class WrapperMismatchError(SnapshotError):
+    """The snapshot was taken through another wrapper stack than the one it is restored to."""
+
+
+class RestoreMismatchError(SnapshotError):
+    """The restored state does not have the snapshot's digest; the message has the difference."""
+
+
+class RestoreFailedError(SnapshotError):
+    """`set_state` failed half-way; the message says whether the environment could be put back."""
