@@ -21,8 +21,10 @@ advantage and the weight of every decision. It knows nothing of environments, mo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import msgspec
 
 from sandboxgym.core.errors import SandboxGymError
 
@@ -183,52 +185,22 @@ class Group:
 
     def to_json(self) -> dict[str, Any]:
         """The tree as dicts, lists, strings, numbers, booleans and None."""
-        return {
-            "planned": self.planned,
-            "members": [
-                {
-                    "steps": [_step_to_json(step) for step in member.steps],
-                    "branch": member.branch.to_json() if member.branch is not None else None,
-                    "success": member.success,
-                }
-                for member in self.members
-            ],
-        }
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Group:
         """Rebuild a tree that `to_json` wrote.
 
         Raises:
-            TreeFormatError: A field is missing, unknown, or of the wrong kind.
+            TreeFormatError: A field is missing or of the wrong kind; the message says where.
         """
         try:
-            return _group_from_json(data)
-        except (KeyError, TypeError, AttributeError) as error:
+            tree = msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
             raise TreeFormatError(
-                f"not a rollout tree ({type(error).__name__}: {error}); "
-                "expected what Group.to_json() writes"
+                f"not a rollout tree: {error}; expected what Group.to_json() writes"
             ) from error
-
-
-_STEP_FIELDS = tuple(f.name for f in fields(Step))
-
-
-def _step_to_json(step: Step) -> dict[str, Any]:
-    data = {name: getattr(step, name) for name in _STEP_FIELDS}
-    data["candidates"] = list(step.candidates)
-    return data
-
-
-def _group_from_json(data: dict[str, Any]) -> Group:
-    members = [
-        Segment(
-            steps=[Step(**{**s, "candidates": tuple(s["candidates"])}) for s in member["steps"]],
-            branch=_group_from_json(member["branch"]) if member["branch"] is not None else None,
-            success=member["success"],
-        )
-        for member in data["members"]
-    ]
-    group = Group(members=members, planned=data["planned"])
-    group.check()
-    return group
+        for group in tree.groups():
+            group.check()
+        return tree
