@@ -1,0 +1,1 @@
+"""The contract: environments, snapshots, and what captures, restores and forks them."""

@@ -36,6 +36,10 @@ class GameFileError(SandboxGymError, ValueError):
     """A game file is malformed, beyond a limit, or uses what the engine does not know."""
 
 
+class NotForkableError(SandboxGymError, TypeError):
+    """The environment has no state hooks and is not wrapped by something that has."""
+
+
 class UnknownWrapperError(SandboxGymError, TypeError):
     """A wrapper in the stack has no declared rule, so its state cannot be captured."""
 

@@ -1,0 +1,241 @@
+"""`ForkableEnv`: a Gymnasium environment that can be captured, put back and forked exactly."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import gymnasium as gym
+from gymnasium.utils import seeding
+
+from sandboxgym.core import forking, rng
+from sandboxgym.core.errors import EpisodeEndedError, NotResetError, StateEncodingError
+from sandboxgym.core.plain import owned
+from sandboxgym.core.record import Record
+from sandboxgym.core.snapshot import Fidelity, SandboxSpec, Snapshot, Transition
+from sandboxgym.core.version import __version__
+
+ObsType = TypeVar("ObsType")
+ActType = TypeVar("ActType")
+
+
+class ForkableEnv(gym.Env[ObsType, ActType]):
+    """Base class of environments whose state can be captured and put back exactly.
+
+    An author writes `reset` and `step` as for any Gymnasium environment, and two hooks, `get_state`
+    and `set_state`. The base class adds the random generators, the last observation and info, the
+    recipe (seed, options, actions) and the digest.
+
+    The contract: `reset` and `step` are deterministic functions of spec, seed, options and actions,
+    in any process; nothing that varies (times, paths, process ids) is in an observation or info.
+    Such things go to `metrics`.
+
+    Attributes:
+        state_version: Raise it when the layout of `get_state` changes; older states are refused.
+        metrics: Counters and times of this instance; never part of a snapshot.
+    """
+
+    state_version: ClassVar[int] = 1
+    metrics: dict[str, float]
+
+    _record: Record | None = None
+    _constructor: Constructor
+    _spec_of_sandbox: SandboxSpec | None = None
+    _inside_call: bool = False
+    _cached_versions: ClassVar[dict[str, str]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> ForkableEnv[ObsType, ActType]:
+        """Remember the constructor's arguments: they say which environment this is."""
+        self = super().__new__(cls)
+        self._constructor = Constructor(args, kwargs)
+        self.metrics = {}
+        return self
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let every `reset` and `step` that a subclass defines keep the record of the episode."""
+        super().__init_subclass__(**kwargs)
+        if "reset" in cls.__dict__:
+            setattr(cls, "reset", _recorded_reset(cls.__dict__["reset"]))  # noqa: B010
+        if "step" in cls.__dict__:
+            setattr(cls, "step", _recorded_step(cls.__dict__["step"]))  # noqa: B010
+
+    def get_state(self) -> Any:
+        """Return everything that decides the future, as plain data, without changing anything.
+
+        Random generators that are not `np_random` or a space's belong to it too.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say what its state is: implement get_state and "
+            "set_state, or wrap it with sandboxgym.forkable(env, mechanism='replay')"
+        )
+
+    def set_state(self, state: Any) -> None:
+        """Continue exactly from a state that `get_state` of an equal environment returned.
+
+        Called also on an instance that was never reset. The state belongs to the callee.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement set_state")
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """What a snapshot of this environment captures, and how."""
+        return Fidelity()
+
+    def reseed(self, seed: int) -> None:
+        """Start new randomness from `seed`; an environment with other generators overrides it."""
+        self._np_random, self._np_random_seed = seeding.np_random(seed)
+
+    def spawn(self) -> ForkableEnv[ObsType, ActType]:
+        """A new instance of the same spec, not reset; `fork` puts a state into it."""
+        new = type(self)(*self._constructor.args, **self._constructor.kwargs)
+        new.spec = self.spec
+        new._spec_of_sandbox = self._spec_of_sandbox
+        return new
+
+    def spec_kwargs(self) -> dict[str, Any]:
+        """The constructor arguments that decide how this environment behaves.
+
+        Two environments with the same id and the same values here accept each other's snapshots.
+        The default is all arguments but `render_mode`.
+        """
+        return self._constructor.bound(type(self))
+
+    def snapshot(self) -> Snapshot:
+        """Capture this moment; see `sandboxgym.snapshot`, which also takes wrapped environments."""
+        return forking.snapshot(self)
+
+    def restore(
+        self, snapshot: Snapshot, *, seed: int | None = None, verify: bool | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Return to the moment of a snapshot; see `sandboxgym.restore`."""
+        return forking.restore(self, snapshot, seed=seed, verify=verify)
+
+    def state_digest(self) -> str:
+        """Canonical hash of the present state; equal digests mean equal futures."""
+        return forking.state_digest(self)
+
+    @property
+    def sandbox_spec(self) -> SandboxSpec:
+        """The id and the arguments that snapshots of this environment carry."""
+        if self._spec_of_sandbox is None:
+            cls = type(self)
+            name = self.spec.id if self.spec else f"{cls.__module__}:{cls.__qualname__}"
+            self._spec_of_sandbox = SandboxSpec(name, self.spec_kwargs())
+        return self._spec_of_sandbox
+
+    @property
+    def sandbox_versions(self) -> dict[str, str]:
+        """Versions that must agree for a captured state to be put back."""
+        return _versions(type(self))
+
+
+@dataclass(frozen=True)
+class Constructor:
+    """The arguments that an environment was constructed with."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def bound(self, cls: type) -> dict[str, Any]:
+        """The arguments by name, defaults included, as plain data and without `render_mode`."""
+        call = inspect.signature(cls).bind(*self.args, **self.kwargs)
+        call.apply_defaults()
+        named = dict(call.arguments)
+        for parameter in call.signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                named.update(named.pop(parameter.name))
+        named.pop("render_mode", None)
+        return {name: _plain_or_name(value) for name, value in named.items()}
+
+
+def _recorded_reset(reset: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a `reset` start a new record, and leave the generator alone where it fails."""
+
+    @functools.wraps(reset)
+    def recorded(
+        self: ForkableEnv[Any, Any],
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> Any:
+        if self._inside_call:
+            return reset(self, seed=seed, options=options)
+        # An unseeded reset continues the generator, so the recipe has to start from its state.
+        before = rng.generator_state(self.np_random if seed is None else self._np_random)
+        seed_before = self._np_random_seed
+        self._inside_call = True
+        try:
+            obs, info = reset(self, seed=seed, options=options)
+            last = Transition(owned(obs, "observation"), 0.0, False, False, owned(info, "info"))
+        except BaseException:
+            self._np_random = rng.generator_from(before, self._np_random)
+            self._np_random_seed = seed_before
+            raise
+        finally:
+            self._inside_call = False
+        start = before if seed is None else None
+        self._record = Record(seed, owned(options, "options"), start, last)
+        return obs, info
+
+    return recorded
+
+
+def _recorded_step(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a `step` add to the record, and refuse before a reset and after the end."""
+
+    @functools.wraps(step)
+    def recorded(self: ForkableEnv[Any, Any], action: Any) -> Any:
+        if self._inside_call:
+            return step(self, action)
+        record = self._record
+        if record is None:
+            raise NotResetError(f"{type(self).__name__}: call reset() before step()")
+        if record.last.ended:
+            raise EpisodeEndedError(
+                f"{type(self).__name__}: the episode has ended; call reset(), or restore a snapshot"
+            )
+        kept = owned(action, "action")
+        self._inside_call = True
+        try:
+            obs, reward, terminated, truncated, info = step(self, action)
+        finally:
+            self._inside_call = False
+        try:
+            record.last = Transition(
+                owned(obs, "observation"),
+                owned(reward, "reward"),
+                bool(terminated),
+                bool(truncated),
+                owned(info, "info"),
+            )
+        except StateEncodingError:
+            self._record = None  # the step happened, but cannot be returned by a restore
+            raise
+        record.actions.append(kept)
+        return obs, reward, terminated, truncated, info
+
+    return recorded
+
+
+def _plain_or_name(value: Any) -> Any:
+    """`value` where it is plain data, else a name that tells it from others of another kind."""
+    try:
+        return owned(value)
+    except StateEncodingError:
+        named = value if hasattr(value, "__qualname__") else type(value)
+        return f"<{named.__module__}.{named.__qualname__}>"
+
+
+def _versions(cls: type[ForkableEnv[Any, Any]]) -> dict[str, str]:
+    if "_cached_versions" in cls.__dict__:
+        return cls._cached_versions
+    package = cls.__module__.partition(".")[0]
+    versions = {"sandboxgym": __version__, f"{cls.__qualname__} state": str(cls.state_version)}
+    if package != "sandboxgym":
+        versions[package] = str(getattr(sys.modules.get(package), "__version__", "unknown"))
+    cls._cached_versions = versions
+    return versions

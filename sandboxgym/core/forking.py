@@ -1,0 +1,319 @@
+"""`snapshot`, `restore` and `fork` on any stack of wrappers around a `ForkableEnv`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import gymnasium as gym
+
+from sandboxgym.core import rng, wrappers
+from sandboxgym.core.digest import first_difference
+from sandboxgym.core.errors import (
+    NotForkableError,
+    NotResetError,
+    ReproductionError,
+    RestoreFailedError,
+    RestoreMismatchError,
+    SnapshotError,
+    SnapshotVersionError,
+    SpecMismatchError,
+    WrapperMismatchError,
+)
+from sandboxgym.core.plain import owned
+from sandboxgym.core.record import Record
+from sandboxgym.core.snapshot import Snapshot, Transition
+
+if TYPE_CHECKING:
+    from sandboxgym.core.env import ForkableEnv
+
+AnyEnv = gym.Env[Any, Any]
+EnvType = TypeVar("EnvType", bound=AnyEnv)
+
+
+def snapshot(env: AnyEnv) -> Snapshot:
+    """Capture this moment of an environment, all its wrappers included.
+
+    Changes nothing that a later observation could show.
+
+    Args:
+        env: A `ForkableEnv` under any stack of wrappers with declared rules. Give the outermost
+            wrapper: what lies outside of `env` is not captured.
+
+    Raises:
+        NotResetError: The environment was never reset.
+        NotForkableError: The innermost environment is no `ForkableEnv`.
+        UnknownWrapperError: A wrapper has no declared rule.
+        StateEncodingError: `get_state` returned something that is not plain data.
+    """
+    return _take(Stack.of(env))
+
+
+def restore(
+    env: AnyEnv, snapshot: Snapshot, *, seed: int | None = None, verify: bool | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Return to the moment of a snapshot, all wrappers included.
+
+    Works on the environment that made the snapshot, on any other of the same spec and wrapper
+    stack, and on one that was never reset. On an error the environment is as it was before.
+
+    Args:
+        env: Where to restore; its wrapper stack must equal the snapshot's.
+        snapshot: The moment to return to; it is not changed and may be restored again.
+        seed: Start new randomness after restoring. None continues exactly as the original would.
+        verify: Compare the digest of the restored state with the snapshot's. None verifies replays
+            and snapshots that were loaded from bytes; a replay is verified in any case.
+
+    Returns:
+        The observation and info that the environment returned at that moment.
+
+    Raises:
+        SpecMismatchError: The snapshot belongs to another environment.
+        WrapperMismatchError: It was taken through another stack of wrappers.
+        SnapshotVersionError: Its state was captured by another version.
+        RestoreMismatchError: The restored state is not the snapshot's.
+        RestoreFailedError: `set_state` or the replay raised.
+    """
+    stack = Stack.of(env)
+    stack.check_accepts(snapshot)
+    before = _take(stack) if stack.base._record is not None else None
+    try:
+        _apply(stack, snapshot)
+        if verify or snapshot.loaded or _replays(stack, snapshot):
+            _verify(stack, snapshot)
+        if seed is not None:
+            _reseed(stack.base, seed)
+    except BaseException as error:
+        _undo(stack, before, error)
+        if isinstance(error, SnapshotError) or not isinstance(error, Exception):
+            raise
+        raise RestoreFailedError(
+            f"{type(stack.base).__name__} could not be restored to step {snapshot.step} "
+            f"({type(error).__name__}: {error}); it is as it was before"
+        ) from error
+    metrics = stack.base.metrics
+    metrics["restores"] = metrics.get("restores", 0) + 1
+    return owned(snapshot.last.obs), owned(snapshot.last.info)
+
+
+def fork(env: EnvType, n: int, *, seeds: Sequence[int] | None = None) -> list[EnvType]:
+    """Make `n` live environments in the same state as `env`, each independent of all others.
+
+    Args:
+        env: The environment to fork; it is not changed and is not among the result.
+        n: How many.
+        seeds: One seed for each fork, to give each its own randomness. None makes exact twins.
+
+    Raises:
+        ReproductionError: A wrapper of the stack does not record how it was constructed.
+        ValueError: `n` is negative, or the number of seeds is not `n`.
+    """
+    if n < 0 or (seeds is not None and len(seeds) != n):
+        raise ValueError(f"fork needs n >= 0 and one seed a fork; got n={n} and seeds={seeds}")
+    stack = Stack.of(env)
+    moment = _take(stack)
+    forks: list[EnvType] = []
+    try:
+        for i in range(n):
+            twin = stack.reproduce()
+            forks.append(twin)
+            restore(twin, moment, seed=None if seeds is None else seeds[i])
+    except BaseException:
+        for twin in forks:
+            twin.close()
+        raise
+    return forks
+
+
+def state_digest(env: AnyEnv) -> str:
+    """Canonical hash of everything that decides an environment's future.
+
+    Raises:
+        NotResetError: The environment was never reset.
+    """
+    return _take(Stack.of(env)).digest
+
+
+@dataclass(frozen=True)
+class Stack:
+    """An environment taken apart: its wrappers, outermost first, and the base environment."""
+
+    layers: list[wrappers.AnyWrapper]
+    base: ForkableEnv[Any, Any]
+
+    @classmethod
+    def of(cls, env: AnyEnv) -> Stack:
+        """Walk the stack of `env`.
+
+        Raises:
+            NotForkableError: The innermost environment is no `ForkableEnv`.
+        """
+        layers: list[wrappers.AnyWrapper] = []
+        while isinstance(env, gym.Wrapper):
+            layers.append(env)
+            env = env.env
+        if not hasattr(env, "_record"):
+            raise NotForkableError(
+                f"{type(env).__name__} is not a ForkableEnv: wrap the environment with "
+                "sandboxgym.forkable(env), or derive it from sandboxgym.ForkableEnv"
+            )
+        return cls(layers, env)  # type: ignore[arg-type]  # what has a record is a ForkableEnv
+
+    def check_accepts(self, snapshot: Snapshot) -> None:
+        """Refuse a snapshot of another environment, stack or version."""
+        spec = self.base.sandbox_spec
+        if snapshot.spec is not spec:
+            if spec.id != snapshot.spec.id:
+                raise SpecMismatchError(
+                    f"the snapshot is of {snapshot.spec.id}, this environment is {spec.id}"
+                )
+            difference = first_difference(spec.kwargs, snapshot.spec.kwargs)
+            if difference is not None:
+                raise SpecMismatchError(
+                    f"the snapshot is of a {spec.id} with other arguments: {difference.path} is "
+                    f"{difference.right} there and {difference.left} here"
+                )
+        names = [wrappers.name_of(layer) for layer in self.layers]
+        if names != [saved.name for saved in snapshot.wrappers]:
+            raise WrapperMismatchError(
+                f"the snapshot was taken through {_stack_text([w.name for w in snapshot.wrappers])}"
+                f", this environment is under {_stack_text(names)}: restore through the same stack "
+                "(not through env.unwrapped, which would leave the wrappers' counters behind)"
+            )
+        versions = self.base.sandbox_versions
+        if snapshot.state is not None and versions != snapshot.versions:
+            raise SnapshotVersionError(
+                f"the state was captured with {snapshot.versions}, this environment has "
+                f"{versions}: restore snapshot.drop_state() to replay its recipe here, verified "
+                "by its digest"
+            )
+
+    def last(self) -> Transition:
+        """The last transition as it is seen outside all wrappers."""
+        assert self.base._record is not None
+        last = self.base._record.last
+        for layer in reversed(self.layers):
+            last = wrappers.rule_for(layer).view(layer, last)
+        return last
+
+    def reproduce(self) -> Any:
+        """A second, not reset instance of the whole stack."""
+        for layer in self.layers:
+            if not isinstance(layer, gym.utils.RecordConstructorArgs):
+                raise ReproductionError(
+                    f"{type(layer).__name__} does not record how it was constructed: derive it "
+                    "from gymnasium.utils.RecordConstructorArgs, or build the second environment "
+                    "yourself and sandboxgym.restore the snapshot into it"
+                )
+        env: AnyEnv = self.base.spawn()
+        for layer in reversed(self.layers):
+            env = type(layer)(env, **_arguments(layer))
+        return env
+
+
+def _take(stack: Stack) -> Snapshot:
+    base = stack.base
+    record = base._record
+    if record is None:
+        raise NotResetError(
+            f"{type(base).__name__} was never reset: call reset() before snapshot()"
+        )
+    return Snapshot(
+        spec=base.sandbox_spec,
+        versions=base.sandbox_versions,
+        recipe=record.recipe(),
+        state=owned(base.get_state(), "state"),
+        last=stack.last(),
+        inner=record.last,
+        wrappers=tuple([wrappers.capture(layer) for layer in stack.layers]),
+        rng=rng.capture(base),
+        parent=record.parent,
+        created_by=base.fidelity.mechanism,
+    )
+
+
+def _replays(stack: Stack, snapshot: Snapshot) -> bool:
+    return snapshot.state is None or stack.base.fidelity.mechanism == "replay"
+
+
+def _apply(stack: Stack, snapshot: Snapshot) -> None:
+    base = stack.base
+    if _replays(stack, snapshot):
+        _replay(base, snapshot)
+        rng.apply_spaces(base, snapshot.rng)
+    else:
+        base.set_state(owned(snapshot.state))
+        rng.apply(base, snapshot.rng)
+        base._record = Record.of(snapshot)
+    for layer, saved in zip(stack.layers, snapshot.wrappers, strict=True):
+        wrappers.apply(layer, saved)
+
+
+def _replay(base: ForkableEnv[Any, Any], snapshot: Snapshot) -> None:
+    """Bring the base environment to the snapshot by doing again what was done."""
+    recipe = snapshot.recipe
+    if recipe.rng is not None:
+        base._np_random = rng.generator_from(recipe.rng, base._np_random)
+    reseeds = dict(recipe.reseeds)
+    base.reset(seed=recipe.seed, options=owned(recipe.options))
+    for taken, action in enumerate(recipe.actions):
+        if taken in reseeds:
+            _reseed(base, reseeds[taken])
+        base.step(owned(action))
+    if len(recipe.actions) in reseeds:
+        _reseed(base, reseeds[len(recipe.actions)])
+    assert base._record is not None
+    base._record.parent = snapshot.digest
+    metrics = base.metrics
+    metrics["replayed_steps"] = metrics.get("replayed_steps", 0) + len(recipe.actions)
+
+
+def _reseed(base: ForkableEnv[Any, Any], seed: int) -> None:
+    record = base._record
+    assert record is not None
+    base.reseed(seed)
+    record.reseeds = (*record.reseeds, (len(record.actions), seed))
+
+
+def _verify(stack: Stack, snapshot: Snapshot) -> None:
+    """Refuse a restored state that is not the snapshot's, naming the first difference."""
+    found = _take(stack)
+    shown = first_difference(snapshot.last.as_dict(), found.last.as_dict())
+    if found.digest == snapshot.digest and shown is None:
+        return
+    difference = shown
+    if snapshot.state is not None:
+        difference = next(iter(snapshot.diff(found, limit=1)), shown)
+    how = "replaying its recipe" if _replays(stack, snapshot) else "setting its state"
+    raise RestoreMismatchError(
+        f"{how} gave another state than the snapshot's (digest {found.digest}, not "
+        f"{snapshot.digest}); first difference: {difference or 'inside the dropped state'}. The "
+        "environment is not deterministic, or its get_state misses something: run "
+        "`sandboxgym check` on it"
+    )
+
+
+def _undo(stack: Stack, before: Snapshot | None, cause: BaseException) -> None:
+    """Put the environment back to `before`; where that fails too, close it and say so."""
+    if before is None:
+        stack.base._record = None
+        return
+    try:
+        _apply(stack, before)
+        stack.base._record.parent = before.parent  # type: ignore[union-attr]  # _apply sets it
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+        stack.base._record = None
+        stack.base.close()
+        raise RestoreFailedError(
+            f"{type(stack.base).__name__} could not be restored ({cause}), and could not be put "
+            f"back to where it was either ({type(error).__name__}: {error}): it was closed"
+        ) from cause
+
+
+def _arguments(layer: Any) -> dict[str, Any]:
+    return {k: v for k, v in layer._saved_kwargs.items() if k != "env"}
+
+
+def _stack_text(names: list[str]) -> str:
+    return " > ".join(name.rpartition(":")[2] for name in names) or "no wrapper"

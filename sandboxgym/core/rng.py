@@ -1,0 +1,97 @@
+"""Random generators as plain data: of an environment and of its spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from sandboxgym.core.errors import SnapshotCorruptError
+
+_BIT_GENERATORS = {
+    cls.__name__: cls
+    for cls in (
+        np.random.PCG64,
+        np.random.PCG64DXSM,
+        np.random.MT19937,
+        np.random.Philox,
+        np.random.SFC64,
+    )
+}
+
+
+def capture(env: gym.Env[Any, Any]) -> dict[str, Any]:
+    """State of the generators of a base environment and of its two spaces, as plain data."""
+    return {
+        "np_random": generator_state(env._np_random),
+        "np_random_seed": env._np_random_seed,
+        "action_space": [generator_state(s._np_random) for s in _spaces(env.action_space)],
+        "observation_space": [
+            generator_state(s._np_random) for s in _spaces(env.observation_space)
+        ],
+    }
+
+
+def apply(env: gym.Env[Any, Any], rng: dict[str, Any]) -> None:
+    """Put back what `capture` returned."""
+    env._np_random = generator_from(rng["np_random"], env._np_random)
+    env._np_random_seed = rng["np_random_seed"]
+    apply_spaces(env, rng)
+
+
+def apply_spaces(env: gym.Env[Any, Any], rng: dict[str, Any]) -> None:
+    """Put back the generators of the spaces alone."""
+    for space, states in (
+        (env.action_space, rng["action_space"]),
+        (env.observation_space, rng["observation_space"]),
+    ):
+        for part, state in zip(_spaces(space), states, strict=True):
+            part._np_random = generator_from(state, part._np_random)
+
+
+def generator_state(generator: np.random.Generator | None) -> dict[str, Any] | None:
+    """The full state of a numpy generator, or None for one that was not made yet."""
+    if generator is None:
+        return None
+    state: dict[str, Any] = dict(generator.bit_generator.state)
+    return state
+
+
+def generator_from(
+    state: dict[str, Any] | None, current: np.random.Generator | None
+) -> np.random.Generator | None:
+    """Bring `current` to `state` in place, so that parts that share it keep sharing it.
+
+    Where `current` is None or of another kind, the result is a new generator.
+    """
+    if state is None:
+        return None
+    name = state["bit_generator"]
+    generator = current
+    if generator is None or type(generator.bit_generator).__name__ != name:
+        if name not in _BIT_GENERATORS:
+            known = ", ".join(_BIT_GENERATORS)
+            raise SnapshotCorruptError(f"the bit generator {name!r} is not one of {known}")
+        generator = np.random.Generator(_BIT_GENERATORS[name](0))
+    generator.bit_generator.state = state
+    return generator
+
+
+def _spaces(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
+    """A space and all spaces inside it, in a fixed order."""
+    yield space
+    if isinstance(space, spaces.Dict):
+        inner: list[Any] = list(space.spaces.values())
+    elif isinstance(space, spaces.Tuple | spaces.OneOf):
+        inner = list(space.spaces)
+    elif isinstance(space, spaces.Sequence):
+        inner = [space.feature_space]
+    elif isinstance(space, spaces.Graph):
+        inner = [s for s in (space.node_space, space.edge_space) if s is not None]
+    else:
+        return
+    for part in inner:
+        yield from _spaces(part)

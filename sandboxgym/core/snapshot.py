@@ -1,0 +1,364 @@
+r"""`Snapshot`: one moment of an environment as data, and its file format.
+
+A snapshot is a recipe (what was done since `reset`) plus an accelerator (the captured state). With
+the state, restoring is immediate; without it, the recipe is replayed and the digest decides whether
+the result may be used.
+
+File layout, all integers big-endian::
+
+    8 bytes  magic  b"SGSNAP\r\n"
+    2 bytes  format version
+    8 bytes  length of the body, decompressed
+    8 bytes  length of the body, compressed
+    16 bytes BLAKE2b-128 of the compressed body
+    ...      the body: one zstd frame (RFC 8878) of `sandboxgym.core.codec` bytes
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import zstandard
+
+from sandboxgym.core import codec
+from sandboxgym.core.digest import Difference, differences, digest
+from sandboxgym.core.errors import SnapshotCorruptError, SnapshotVersionError
+
+FORMAT_VERSION = 1
+DEFAULT_MAX_BYTES = 64 * 2**20
+
+_MAGIC = b"SGSNAP\r\n"
+_HEADER = struct.Struct(">8sHQQ16s")
+_MAX_WINDOW = 2**27
+
+Mechanism = Literal["native", "process", "copy", "replay"]
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """What a snapshot captures, and how well.
+
+    Attributes:
+        scope: What is captured, out of "memory", "filesystem", "shell", "processes", "server",
+            "dom", "network".
+        mechanism: How the state is captured and put back.
+        portable: Whether a snapshot can be restored in another process and on another host.
+        exact: True where a restored continuation equals the original one; False is best effort.
+        cost: How the cost of a restore grows: "constant", or "linear in depth" for a replay.
+    """
+
+    scope: frozenset[str] = frozenset({"memory"})
+    mechanism: Mechanism = "native"
+    portable: bool = True
+    exact: bool = True
+    cost: Literal["constant", "linear in depth"] = "constant"
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """Which environment: its Gymnasium id (or "module:Class") and its constructor's arguments."""
+
+    id: str
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What brings a fresh environment to the moment of the snapshot.
+
+    Attributes:
+        seed: The seed given to `reset`, or None.
+        options: The options given to `reset`, or None.
+        rng: State of the environment's generator just before an unseeded reset; None if seeded.
+        actions: All actions since the reset.
+        reseeds: Pairs (number of actions taken, seed) of restores that were given a new seed.
+    """
+
+    seed: int | None
+    options: dict[str, Any] | None
+    rng: dict[str, Any] | None = None
+    actions: tuple[Any, ...] = ()
+    reseeds: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Transition:
+    """What the environment last returned; after a reset the reward is 0 and both flags False."""
+
+    obs: Any
+    reward: Any
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the episode is over."""
+        return bool(self.terminated or self.truncated)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for comparisons and files."""
+        return {
+            "obs": self.obs,
+            "reward": self.reward,
+            "terminated": self.terminated,
+            "truncated": self.truncated,
+            "info": self.info,
+        }
+
+
+@dataclass(frozen=True)
+class WrapperState:
+    """State of one wrapper. `clock` holds what follows the wall clock and is not in the digest."""
+
+    name: str
+    state: dict[str, Any] = field(default_factory=dict)
+    clock: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """One moment of an environment: data only, owned by nobody, restorable any number of times.
+
+    Attributes:
+        spec: The environment that it belongs to.
+        versions: Versions of sandboxgym, of the environment's package and of its state layout.
+        recipe: How to get here from `reset`.
+        state: What the environment's `get_state` gave, or None after `drop_state`.
+        last: Observation, reward, flags and info of this moment, as seen outside all wrappers.
+        inner: The same as seen from the environment below all wrappers.
+        wrappers: State of each wrapper, outermost first.
+        rng: State of the random generators of the environment and of its spaces.
+        parent: Digest of the snapshot that this episode was last restored from, or None.
+        created_by: The mechanism that captured `state`.
+        loaded: Whether it was read from bytes; its restore is then always verified.
+    """
+
+    spec: SandboxSpec
+    versions: dict[str, str]
+    recipe: Recipe
+    state: Any
+    last: Transition
+    inner: Transition
+    wrappers: tuple[WrapperState, ...]
+    rng: dict[str, Any]
+    parent: str | None
+    created_by: Mechanism
+    loaded: bool = False
+    _digest: str | None = field(default=None, repr=False)
+
+    @property
+    def step(self) -> int:
+        """Number of actions since the reset."""
+        return len(self.recipe.actions)
+
+    @property
+    def digest(self) -> str:
+        """Canonical hash of everything that decides the future; equal digests, equal futures."""
+        if self._digest is None:
+            value = state_digest(self.spec, self.state, self.rng, self.wrappers)
+            object.__setattr__(self, "_digest", value)
+        assert self._digest is not None
+        return self._digest
+
+    def drop_state(self) -> Snapshot:
+        """A copy that keeps the recipe alone; restoring it replays and checks the digest."""
+        return replace(self, state=None, _digest=self.digest)
+
+    def diff(self, other: Snapshot, *, limit: int = 20) -> list[Difference]:
+        """The first leaves, by path, at which two snapshots differ."""
+        return differences(self._comparable(), other._comparable(), limit=limit)
+
+    def _comparable(self) -> dict[str, Any]:
+        return {
+            "spec": {"id": self.spec.id, "kwargs": self.spec.kwargs},
+            "state": self.state,
+            "rng": self.rng,
+            "wrappers": [[w.name, w.state] for w in self.wrappers],
+            "last": self.last.as_dict(),
+            "recipe": _recipe_tree(self.recipe),
+        }
+
+    def to_bytes(self) -> bytes:
+        """Encode to the file format.
+
+        Raises:
+            StateEncodingError: A part of the snapshot is not plain data.
+        """
+        body = codec.encode(_tree(self))
+        packed = zstandard.ZstdCompressor(level=6).compress(body)
+        check = hashlib.blake2b(packed, digest_size=16).digest()
+        return _HEADER.pack(_MAGIC, FORMAT_VERSION, len(body), len(packed), check) + packed
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Snapshot:
+        """Decode what `to_bytes` made. Runs no code from the data.
+
+        Args:
+            data: The whole file.
+            max_bytes: Refuse a snapshot whose decompressed body is larger.
+
+        Raises:
+            SnapshotCorruptError: Not an intact snapshot, or larger than `max_bytes`.
+            SnapshotVersionError: Written in another version of the format.
+        """
+        tree = codec.decode(_body(data, max_bytes))
+        try:
+            snapshot = _from_tree(tree)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SnapshotCorruptError(
+                f"the snapshot lacks a part or has one of the wrong type ({error!r})"
+            ) from error
+        if snapshot.state is not None:
+            found = state_digest(snapshot.spec, snapshot.state, snapshot.rng, snapshot.wrappers)
+            if found != snapshot.digest:
+                raise SnapshotCorruptError(
+                    f"the snapshot's content hashes to {found}, not to its digest {snapshot.digest}"
+                )
+        return snapshot
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the snapshot to a file, replacing it in one move."""
+        target = Path(path)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_bytes(self.to_bytes())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYTES) -> Snapshot:
+        """Read a snapshot from a file; see `from_bytes` for what is refused."""
+        with Path(path).open("rb") as file:
+            data = file.read(max_bytes + _HEADER.size + 1)
+        if len(data) > max_bytes + _HEADER.size:
+            raise SnapshotCorruptError(_too_large(len(data), max_bytes, f"{path} has at least"))
+        return cls.from_bytes(data, max_bytes=max_bytes)
+
+
+def state_digest(
+    spec: SandboxSpec, state: Any, rng: dict[str, Any], wrappers: tuple[WrapperState, ...]
+) -> str:
+    """Hash everything that decides the future of an environment."""
+    parts = [[w.name, w.state] for w in wrappers]
+    return digest([spec.id, spec.kwargs, state, rng, parts])
+
+
+def _body(data: bytes, max_bytes: int) -> bytes:
+    """Check the header against the data, then decompress."""
+    if len(data) < _HEADER.size or not data.startswith(_MAGIC):
+        raise SnapshotCorruptError("these bytes are not a snapshot: the magic number is missing")
+    _, version, raw_length, packed_length, check = _HEADER.unpack_from(data)
+    if version != FORMAT_VERSION:
+        raise SnapshotVersionError(
+            f"the snapshot has format version {version}, this release reads {FORMAT_VERSION}: "
+            "load it with the release that wrote it, or take it again"
+        )
+    packed = data[_HEADER.size :]
+    if len(packed) != packed_length:
+        raise SnapshotCorruptError(
+            f"the snapshot's body has {len(packed)} bytes and should have {packed_length}: "
+            "the file was cut short or something was added to it"
+        )
+    if raw_length > max_bytes:
+        raise SnapshotCorruptError(_too_large(raw_length, max_bytes, "the snapshot declares"))
+    if hashlib.blake2b(packed, digest_size=16).digest() != check:
+        raise SnapshotCorruptError("the snapshot's checksum does not match: its bytes were changed")
+    return _decompress(packed, raw_length)
+
+
+def _decompress(packed: bytes, raw_length: int) -> bytes:
+    try:
+        frame = zstandard.get_frame_parameters(packed)
+        if frame.content_size != raw_length:
+            raise SnapshotCorruptError(
+                f"the compressed body declares {frame.content_size} bytes, the header {raw_length}"
+            )
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        body: bytes = decompressor.decompress(packed, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise SnapshotCorruptError(
+            f"the snapshot's body cannot be decompressed: {error}"
+        ) from error
+    return body
+
+
+def _too_large(size: int, max_bytes: int, subject: str) -> str:
+    return f"{subject} {size} bytes, over the limit of {max_bytes}: pass a larger max_bytes"
+
+
+def _recipe_tree(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "seed": recipe.seed,
+        "options": recipe.options,
+        "rng": recipe.rng,
+        "actions": list(recipe.actions),
+        "reseeds": [list(pair) for pair in recipe.reseeds],
+    }
+
+
+def _tree(snapshot: Snapshot) -> dict[str, Any]:
+    inner = None if snapshot.inner is snapshot.last else snapshot.inner.as_dict()
+    return {
+        "spec": {"id": snapshot.spec.id, "kwargs": snapshot.spec.kwargs},
+        "versions": snapshot.versions,
+        "recipe": _recipe_tree(snapshot.recipe),
+        "state": snapshot.state,
+        "last": snapshot.last.as_dict(),
+        "inner": inner,
+        "wrappers": [[w.name, w.state, w.clock] for w in snapshot.wrappers],
+        "rng": snapshot.rng,
+        "parent": snapshot.parent,
+        "created_by": snapshot.created_by,
+        "digest": snapshot.digest,
+    }
+
+
+def _from_tree(tree: Any) -> Snapshot:
+    recipe = _typed(tree["recipe"], dict)
+    last = _transition(tree["last"])
+    return Snapshot(
+        spec=SandboxSpec(_typed(tree["spec"]["id"], str), _typed(tree["spec"]["kwargs"], dict)),
+        versions={_typed(k, str): _typed(v, str) for k, v in tree["versions"].items()},
+        recipe=Recipe(
+            seed=_typed(recipe["seed"], int, type(None)),
+            options=_typed(recipe["options"], dict, type(None)),
+            rng=_typed(recipe["rng"], dict, type(None)),
+            actions=tuple(_typed(recipe["actions"], list)),
+            reseeds=tuple((_typed(n, int), _typed(s, int)) for n, s in recipe["reseeds"]),
+        ),
+        state=tree["state"],
+        last=last,
+        inner=last if tree["inner"] is None else _transition(tree["inner"]),
+        wrappers=tuple(
+            WrapperState(_typed(n, str), _typed(s, dict), _typed(c, dict))
+            for n, s, c in tree["wrappers"]
+        ),
+        rng=_typed(tree["rng"], dict),
+        parent=_typed(tree["parent"], str, type(None)),
+        created_by=_typed(tree["created_by"], str),
+        loaded=True,
+        _digest=_typed(tree["digest"], str),
+    )
+
+
+def _transition(tree: Any) -> Transition:
+    return Transition(
+        obs=tree["obs"],
+        reward=tree["reward"],
+        terminated=_typed(tree["terminated"], bool),
+        truncated=_typed(tree["truncated"], bool),
+        info=_typed(tree["info"], dict),
+    )
+
+
+def _typed(value: Any, *kinds: type) -> Any:
+    if type(value) not in kinds:
+        raise TypeError(f"expected {' or '.join(k.__name__ for k in kinds)}, found {type(value)}")
+    return value

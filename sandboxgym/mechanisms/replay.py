@@ -1,0 +1,105 @@
+"""`replay`: any deterministic environment becomes forkable by doing again what was done.
+
+Needs no cooperation from the environment and no knowledge of its wrappers: the whole stack is a
+black box that is reset and stepped. The cost of a restore is linear in the depth of the episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+
+from sandboxgym.core.digest import digest
+from sandboxgym.core.env import ForkableEnv
+from sandboxgym.core.errors import ReproductionError
+from sandboxgym.core.snapshot import Fidelity
+
+Factory = Callable[[], gym.Env[Any, Any]]
+
+
+class ReplayEnv(ForkableEnv[Any, Any]):
+    """Wraps a Gymnasium environment; snapshots hold the recipe and a hash of all that was seen.
+
+    The hash chains every observation, reward, flag and info since the reset. A replay that differs
+    anywhere on the way is refused, not only one that differs at its end.
+
+    Args:
+        env: The environment, with any wrappers. It is owned by this one, and closed with it.
+        factory: Makes another such environment, for `fork`. None builds it from `env.spec`.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], factory: Factory | None = None) -> None:
+        self.env = env
+        self.factory = factory
+        self.spec = env.spec
+        self.metadata = env.metadata
+        self.render_mode = env.render_mode
+        self.action_space = env.action_space
+        self.observation_space = env.observation_space
+        self._seen = ""
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """Memory of the environment, rebuilt by replay; exact because each replay is verified."""
+        return Fidelity(mechanism="replay", cost="linear in depth")
+
+    def spec_kwargs(self) -> dict[str, Any]:
+        """The arguments of the environment inside, and its wrappers as Gymnasium records them."""
+        spec = self.env.spec
+        return {"replayed": str(self.env) if spec is None else spec.to_json()}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset the environment inside; without a seed, with one drawn from this one's generator.
+
+        An environment inside that was never seeded would draw from the operating system, which no
+        replay could repeat.
+        """
+        super().reset(seed=seed)
+        inner_seed = int(self.np_random.integers(2**31)) if seed is None else seed
+        obs, info = self.env.reset(seed=inner_seed, options=options)
+        self._seen = digest([obs, info])
+        return obs, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step the environment inside."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self._seen = digest([self._seen, action, obs, reward, terminated, truncated, info])
+        return obs, reward, bool(terminated), bool(truncated), info
+
+    def get_state(self) -> dict[str, Any]:
+        """The hash of everything seen: a witness for a replay, not a state to be set."""
+        return {"seen": self._seen}
+
+    def reseed(self, seed: int) -> None:
+        """Reseed the generator of the environment inside."""
+        super().reseed(seed)
+        self.env.unwrapped.np_random, self.env.unwrapped._np_random_seed = (
+            gym.utils.seeding.np_random(seed)
+        )
+        self._seen = digest([self._seen, "reseed", seed])
+
+    def spawn(self) -> ReplayEnv:
+        """Another environment of the same kind, from the factory or from Gymnasium's record."""
+        return type(self)(self._make(), self.factory)
+
+    def _make(self) -> gym.Env[Any, Any]:
+        if self.factory is not None:
+            return self.factory()
+        if self.env.spec is None:
+            raise ReproductionError(
+                f"{self.env} was not made by gymnasium.make, so a second one cannot be built: "
+                "pass forkable(env, factory=...)"
+            )
+        return gym.make(self.env.spec)
+
+    def render(self) -> Any:
+        """Render the environment inside."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """Close the environment inside."""
+        self.env.close()
