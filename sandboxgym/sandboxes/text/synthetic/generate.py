@@ -6,10 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sandboxgym.core.errors import DataNotFoundError
 from sandboxgym.sandboxes.text.synthetic import problem
+from sandboxgym.sandboxes.text.synthetic.assignment import Assignment
 from sandboxgym.sandboxes.text.synthetic.dice import Dice
 from sandboxgym.sandboxes.text.synthetic.difficulty import Difficulty
 from sandboxgym.sandboxes.text.synthetic.furnish import furnish
+from sandboxgym.sandboxes.text.synthetic.house import House
 from sandboxgym.sandboxes.text.synthetic.rooms import LAMP, ROOMS
 from sandboxgym.sandboxes.text.synthetic.scenes import (
     SPLITS,
@@ -17,7 +20,7 @@ from sandboxgym.sandboxes.text.synthetic.scenes import (
     floor_plan,
     scenes_of,
 )
-from sandboxgym.sandboxes.text.synthetic.tasks import TASK_TYPES, task_type_named
+from sandboxgym.sandboxes.text.synthetic.tasks import TASK_TYPES, TaskType, task_type_named
 from sandboxgym.sandboxes.text.synthetic.walkthrough import walkthrough
 
 
@@ -106,14 +109,38 @@ def generate_game(
             never use).
     """
     if seed < 0:
-        raise ValueError(f"seed={seed}: give an integer from 0")
+        raise ValueError(f"seed={seed}: seeds begin at 0")
     if split not in SPLITS:
-        raise ValueError(f"no split {split!r}: choose among {', '.join(SPLITS)}")
+        raise DataNotFoundError(f"no split {split!r}: choose among {', '.join(SPLITS)}")
     difficulty = Difficulty.named(difficulty)
     task = task_type_named(task_type or Dice("task type", split, seed).choice(tuple(TASK_TYPES)))
 
-    unseen = split == UNSEEN_SPLIT
     dice = Dice("game", split, seed, task.name)
+    drawn = _furnish_some_scene(task, difficulty, dice, unseen=split == UNSEEN_SPLIT)
+    if drawn is None:
+        raise ValueError(
+            f"no scene of {split} has room for the task {task.name} with {difficulty}; "
+            "give receptacles a wider range"
+        )
+    scene, house, assignment = drawn
+    return GameFile(
+        task_type=task.name,
+        target=assignment.targets[0].kind,
+        goal=assignment.goal.kind,
+        scene=scene,
+        split=split,
+        seed=seed,
+        pddl_domain=problem.domain(),
+        grammar=problem.grammar(assignment),
+        pddl_problem=problem.problem(house, assignment),
+        walkthrough=walkthrough(assignment, house),
+    )
+
+
+def _furnish_some_scene(
+    task: TaskType, difficulty: Difficulty, dice: Dice, *, unseen: bool
+) -> tuple[int, House, Assignment] | None:
+    """The first scene, in random order, where the task is possible."""
     scenes = [
         (room, scene)
         for room in ROOMS
@@ -122,26 +149,12 @@ def generate_game(
     ]
     for room, scene in dice.shuffled(scenes):
         plan = floor_plan(room, scene, difficulty)
-        furnished = furnish(task, room, plan, difficulty, dice, unseen=unseen)
-        if furnished is None:
+        if plan is None:
             continue
-        house, assignment = furnished
-        return GameFile(
-            task_type=task.name,
-            target=assignment.targets[0].kind,
-            goal=assignment.goal.kind,
-            scene=scene,
-            split=split,
-            seed=seed,
-            pddl_domain=problem.domain(),
-            grammar=problem.grammar(assignment),
-            pddl_problem=problem.problem(house, assignment),
-            walkthrough=walkthrough(assignment, house),
-        )
-    raise ValueError(
-        f"no scene of {split} has room for the task {task.name} with {difficulty}; "
-        "allow more receptacles"
-    )
+        furnished = furnish(task, room, plan, difficulty, dice, unseen=unseen)
+        if furnished is not None:
+            return scene, *furnished
+    return None
 
 
 def split_game(

@@ -32,18 +32,18 @@ def scenes_of(room: Room, *, unseen: bool) -> range:
     return room.scenes[-_UNSEEN_SCENES:] if unseen else room.scenes[:-_UNSEEN_SCENES]
 
 
-def floor_plan(room: Room, scene: int, difficulty: Difficulty) -> tuple[str, ...]:
-    """The kinds of receptacles in a scene, one entry for each receptacle, sorted."""
+def floor_plan(room: Room, scene: int, difficulty: Difficulty) -> tuple[str, ...] | None:
+    """The kinds of receptacles in a scene, one entry for each receptacle, sorted.
+
+    ``None`` if the difficulty leaves so few different floor plans that this scene's side has none.
+    """
     dice = Dice("scene", scene, repr(difficulty))
     unseen = scene in scenes_of(room, unseen=True)
     for _ in range(_MOST_DRAWS):
         kinds = _draw(room, difficulty, dice)
         if is_held_out((room.name, *kinds)) == unseen:
             return kinds
-    raise ValueError(
-        f"scene {scene} ({room.name}): {difficulty} leaves too few different floor plans to keep "
-        "some unseen; allow more receptacles"
-    )
+    return None
 
 
 def _draw(room: Room, difficulty: Difficulty, dice: Dice) -> tuple[str, ...]:
