@@ -49,7 +49,7 @@ def apply_spaces(env: gym.Env[Any, Any], rng: dict[str, Any]) -> None:
         (env.observation_space, rng["observation_space"]),
     ):
         for part, state in zip(_spaces(space), states, strict=True):
-            part._np_random = generator_from(state, part._np_random)
+            part._np_random = generator_from(state, part._np_random)  # type: ignore[assignment]  # its annotation forgets None
 
 
 def generator_state(generator: np.random.Generator | None) -> dict[str, Any] | None:
