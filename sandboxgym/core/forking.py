@@ -255,6 +255,7 @@ def _replay(base: ForkableEnv[Any, Any], snapshot: Snapshot) -> None:
     recipe = snapshot.recipe
     if recipe.rng is not None:
         base._np_random = rng.generator_from(recipe.rng, base._np_random)
+        base._np_random_seed = snapshot.rng["np_random_seed"]
     reseeds = dict(recipe.reseeds)
     base.reset(seed=recipe.seed, options=owned(recipe.options))
     for taken, action in enumerate(recipe.actions):
@@ -283,8 +284,8 @@ def _verify(stack: Stack, snapshot: Snapshot) -> None:
     if found.digest == snapshot.digest and shown is None:
         return
     difference = shown
-    if snapshot.state is not None:
-        difference = next(iter(snapshot.diff(found, limit=1)), shown)
+    if shown is None and snapshot.state is not None:
+        difference = next(iter(snapshot.diff(found, limit=1)), None)
     how = "replaying its recipe" if _replays(stack, snapshot) else "setting its state"
     raise RestoreMismatchError(
         f"{how} gave another state than the snapshot's (digest {found.digest}, not "
@@ -301,6 +302,8 @@ def _undo(stack: Stack, before: Snapshot | None, cause: BaseException) -> None:
         return
     try:
         _apply(stack, before)
+        if _replays(stack, before):
+            _verify(stack, before)
         stack.base._record.parent = before.parent  # type: ignore[union-attr]  # _apply sets it
     except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
         stack.base._record = None
