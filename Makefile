@@ -1,0 +1,36 @@
+# Two commands: `make demo` and `make test`. Each sets up everything it needs in .venv.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint docs bench clean
+
+demo: $(VENV)/.ready
+	$(BIN)/python -m sandboxgym_learners.demo --out report
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.ready
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/fork_latency.py --out benchmarks/out/fork_latency.json
+	$(BIN)/python benchmarks/estimators.py --out benchmarks/out/estimators.json
+
+# torch comes first and alone: its exact pin is the one that has a small CPU build at hand.
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "sandboxgym needs Python 3.10 or newer; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(shell grep '^torch==' constraints.txt)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[learners,docs,dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site
