@@ -1,0 +1,275 @@
+"""The run directory: everything a training run leaves behind, written as it goes.
+
+```
+RUN_DIR/
+├── config.json        the configuration, and the versions of what it ran with
+├── updates.csv        one row an update, see `Update`; the same bits for the same configuration
+├── updates.jsonl      the same rows, one JSON object a line, null for what is not known
+├── timings.csv        one row an update, see `Timing`; seconds, so different in every run
+├── trees/000010.json  every n-th update, its first tree: {"update", "algo", "task", "tree"}
+├── tensorboard/       the numbers of updates.csv as event files
+├── start/             the policy before the first update, in the format of transformers
+├── policy/            the policy after the last update; there only when the run is complete
+└── checkpoint.pt      what `--resume` goes on from
+```
+
+Row 0 of `updates.csv` stands for the policy before the first update: it has an evaluation and
+nothing else. In a CSV file, what is not known is an empty field. "tree" in a tree file is what
+`tree.Group.to_json` gives, with the prompt, candidates, action, observation, entropy, advantage and
+weight of every decision; `tree.Group.from_json` reads it back.
+
+A run that was killed may have written rows after its last checkpoint, the last of them in part.
+`RunLog.resume` cuts them off, so that the files of a resumed run are those of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from sandboxgym.core.errors import MissingDependencyError, SandboxGymError
+from sandboxgym_learners.tree import Group
+
+
+class RunDirectoryError(SandboxGymError, OSError):
+    """The directory of a run is in use, is missing, or does not hold what a run writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A row of `updates.csv`. Counts of cost are totals since the start of the run.
+
+    Evaluations count towards no total.
+
+    Attributes:
+        update: Number of the update, from 1; 0 is the policy before the first one.
+        compute: What was spent, in units of one environment step: the environment steps, plus the
+            generated tokens at the price of the configuration. What a budget limits.
+        env_steps: Environment steps, each one decision of the policy; a shared prefix counts once.
+        generated_tokens: Tokens of the actions that were taken.
+        forward_tokens: Tokens that went through the model to decide these actions.
+        returns: Finished episodes.
+        restores: Snapshots that were restored.
+        success: This update's estimate of the success of the policy that collected.
+        mean_return: The same for its return.
+        episode_steps: Mean number of decisions of an episode, from the reset.
+        entropy: Mean entropy of a decision in nats, decisions counted by path weight.
+        threshold: The entropy at which this update branched.
+        branch_points: How many groups below the root were opened.
+        same_action_share: Of these, the share whose members all started with the same action.
+        constant_share: Of all groups, roots included, the share whose members returned the same.
+        eta: Running share of the variance of returns that lies between the prefixes.
+        rho: Running share of the variance of returns that the history at a branch point explains.
+        predicted_efficiency: Variance times cost of the tree, relative to independent episodes, as
+            predicted from running estimates; below 1 branching pays.
+        grad_norm: Norm of the gradient of the first epoch, before clipping.
+        grad_variance: Trace of the covariance of a single tree's gradient, between the trees.
+        grad_cost: Mean compute of a tree; variance times this compares estimators at equal cost.
+        eval_success: Success on held-out tasks, where this update was evaluated.
+        eval_steps: Mean number of decisions of an episode there.
+    """
+
+    update: int
+    compute: float = 0.0
+    env_steps: int = 0
+    generated_tokens: int = 0
+    forward_tokens: int = 0
+    returns: int = 0
+    restores: int = 0
+    success: float | None = None
+    mean_return: float | None = None
+    episode_steps: float | None = None
+    entropy: float | None = None
+    threshold: float | None = None
+    branch_points: int | None = None
+    same_action_share: float | None = None
+    constant_share: float | None = None
+    eta: float | None = None
+    rho: float | None = None
+    predicted_efficiency: float | None = None
+    grad_norm: float | None = None
+    grad_variance: float | None = None
+    grad_cost: float | None = None
+    eval_success: float | None = None
+    eval_steps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A row of `timings.csv`: where the seconds of one update went.
+
+    Attributes:
+        update: Number of the update; row 0 is the warm start and the first evaluation.
+        wall_s: The whole update, evaluation included.
+        policy_s: Of it, scoring actions while collecting.
+        env_s: Resets and steps of environments while collecting.
+        restore_s: Snapshots and restores while collecting.
+        learn_s: Gradients and optimiser steps; in row 0 the behaviour cloning.
+        eval_s: Evaluation.
+    """
+
+    update: int
+    wall_s: float
+    policy_s: float
+    env_s: float
+    restore_s: float
+    learn_s: float
+    eval_s: float
+
+
+Row = TypeVar("Row", Update, Timing)
+
+
+class RunLog:
+    """Writes a run directory. Rows reach the disk as soon as they are written."""
+
+    def __init__(self, folder: Path, *, tensorboard: bool, first_update: int = 0) -> None:
+        """Go on writing in `folder`, which `create` or `resume` has prepared."""
+        self.folder = folder
+        self._board = _event_writer(folder / "tensorboard", first_update) if tensorboard else None
+
+    @classmethod
+    def create(cls, folder: Path, config: dict[str, Any], *, tensorboard: bool) -> RunLog:
+        """Begin a run in a directory that is empty or not there.
+
+        Raises:
+            RunDirectoryError: There is something in it.
+            MissingDependencyError: TensorBoard is asked for and not installed.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RunDirectoryError(
+                f"{folder} is not an empty directory: choose another --out, or go on with the run "
+                "in it by --resume"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        log = cls(folder, tensorboard=tensorboard)
+        write_atomically(folder / "config.json", json.dumps(config, indent=2).encode() + b"\n")
+        for name, row in (("updates.csv", Update), ("timings.csv", Timing)):
+            header = ",".join(field.name for field in fields(row))
+            write_atomically(folder / name, header.encode() + b"\n")
+        write_atomically(folder / "updates.jsonl", b"")
+        (folder / "trees").mkdir()
+        return log
+
+    @classmethod
+    def resume(cls, folder: Path, *, last_update: int, tensorboard: bool) -> RunLog:
+        """Go on after `last_update`, removing what was written about later ones."""
+        for name in ("updates.csv", "timings.csv"):
+            _cut(folder / name, keep=last_update + 2)  # the header, and row 0
+        _cut(folder / "updates.jsonl", keep=last_update + 1)
+        for path in (folder / "trees").glob("*.json"):
+            if int(path.stem) > last_update:
+                path.unlink()
+        return cls(folder, tensorboard=tensorboard, first_update=last_update + 1)
+
+    def write(self, update: Update, timing: Timing) -> None:
+        """Add the row of an update to all files."""
+        values = asdict(update)
+        _append(self.folder / "updates.csv", _csv_line(values.values()))
+        _append(self.folder / "updates.jsonl", json.dumps(values) + "\n")
+        _append(self.folder / "timings.csv", _csv_line(asdict(timing).values()))
+        if self._board is None:
+            return
+        for name, value in values.items():
+            if name != "update" and value is not None:
+                self._board.add_scalar(name, value, update.update)
+        self._board.flush()
+
+    def write_tree(self, update: int, *, algo: str, task: dict[str, Any], tree: Group) -> None:
+        """Keep one tree of an update, for people to look at."""
+        content = {"update": update, "algo": algo, "task": task, "tree": tree.to_json()}
+        path = self.folder / "trees" / f"{update:06d}.json"
+        write_atomically(path, json.dumps(content).encode())
+
+    def close(self) -> None:
+        """Finish the event files."""
+        if self._board is not None:
+            self._board.close()
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_updates(folder: Path) -> list[Update]:
+    """The rows of `updates.csv`.
+
+    Raises:
+        RunDirectoryError: There is no such file, or it has other columns.
+    """
+    return _read(folder / "updates.csv", Update)
+
+
+def read_timings(folder: Path) -> list[Timing]:
+    """The rows of `timings.csv`; raises like `read_updates`."""
+    return _read(folder / "timings.csv", Timing)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a crash at any moment leaves the old or the new content, whole."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _event_writer(folder: Path, first_update: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingDependencyError(
+            'TensorBoard is not installed: pip install "sandboxgym[learners]", or go without it by '
+            "--no-tensorboard"
+        ) from error
+    return SummaryWriter(str(folder), purge_step=first_update)  # type: ignore[no-untyped-call]
+
+
+def _csv_line(values: Iterable[float | None]) -> str:
+    """Numbers in their shortest form that reads back to the same bits."""
+    return ",".join("" if value is None else repr(value) for value in values) + "\n"
+
+
+def _append(path: Path, line: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line)
+
+
+def _cut(path: Path, *, keep: int) -> None:
+    """Keep the first lines of a file."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    write_atomically(path, b"".join(lines[:keep]))
+
+
+def _read(path: Path, row: type[Row]) -> list[Row]:
+    if not path.is_file():
+        raise RunDirectoryError(f"{path} is missing: is {path.parent} the directory of a run?")
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        names = [field.name for field in fields(row)]
+        if reader.fieldnames != names:
+            raise RunDirectoryError(
+                f"{path} has the columns {reader.fieldnames}, not {names}: read it with the release "
+                "that wrote it"
+            )
+        return [row(**{name: _number(text) for name, text in line.items()}) for line in reader]
+
+
+def _number(text: str) -> Any:
+    if text == "":
+        return None
+    return int(text) if text.lstrip("-").isdecimal() else float(text)
