@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -14,7 +15,7 @@ from gymnasium.utils import seeding
 
 from sandboxgym.core import forking, rng
 from sandboxgym.core.errors import EpisodeEndedError, NotResetError, StateEncodingError
-from sandboxgym.core.plain import owned
+from sandboxgym.core.plain import owned, plain_or_name
 from sandboxgym.core.record import Record
 from sandboxgym.core.snapshot import Fidelity, SandboxSpec, Snapshot, Transition
 from sandboxgym.core.version import __version__
@@ -43,6 +44,7 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
     metrics: dict[str, float]
 
     _record: Record | None = None
+    _front: weakref.ref[gym.Env[Any, Any]] | None = None
     _constructor: Constructor
     _spec_of_sandbox: SandboxSpec | None = None
     _inside_call: bool = False
@@ -149,7 +151,7 @@ class Constructor:
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 named.update(named.pop(parameter.name))
         named.pop("render_mode", None)
-        return {name: _plain_or_name(value) for name, value in named.items()}
+        return {name: plain_or_name(value) for name, value in named.items()}
 
 
 def _recorded_reset(reset: Callable[..., Any]) -> Callable[..., Any]:
@@ -219,15 +221,6 @@ def _recorded_step(step: Callable[..., Any]) -> Callable[..., Any]:
         return obs, reward, terminated, truncated, info
 
     return recorded
-
-
-def _plain_or_name(value: Any) -> Any:
-    """`value` where it is plain data, else a name that tells it from others of another kind."""
-    try:
-        return owned(value)
-    except StateEncodingError:
-        named = value if hasattr(value, "__qualname__") else type(value)
-        return f"<{named.__module__}.{named.__qualname__}>"
 
 
 def _versions(cls: type[ForkableEnv[Any, Any]]) -> dict[str, str]:

@@ -148,6 +148,7 @@ class Stack:
 
         Raises:
             NotForkableError: The innermost environment is no `ForkableEnv`.
+            WrapperMismatchError: `env` is below the outermost wrapper of `gymnasium.make`.
         """
         layers: list[wrappers.AnyWrapper] = []
         while isinstance(env, gym.Wrapper):
@@ -158,7 +159,14 @@ class Stack:
                 f"{type(env).__name__} is not a ForkableEnv: wrap the environment with "
                 "sandboxgym.forkable(env), or derive it from sandboxgym.ForkableEnv"
             )
-        return cls(layers, env)  # type: ignore[arg-type]  # what has a record is a ForkableEnv
+        base: ForkableEnv[Any, Any] = env  # type: ignore[assignment]  # it has a record
+        front = base._front() if base._front is not None else None
+        if front is not None and not any(front is layer for layer in layers):
+            raise WrapperMismatchError(
+                f"{type(base).__name__} is wrapped, and capturing or restoring it alone would "
+                f"leave the wrappers' counters behind: use the outermost wrapper, {front}"
+            )
+        return cls(layers, base)
 
     def check_accepts(self, snapshot: Snapshot) -> None:
         """Refuse a snapshot of another environment, stack or version."""
@@ -181,6 +189,13 @@ class Stack:
                 f", this environment is under {_stack_text(names)}: restore through the same stack "
                 "(not through env.unwrapped, which would leave the wrappers' counters behind)"
             )
+        for layer, saved in zip(self.layers, snapshot.wrappers, strict=True):
+            difference = first_difference(wrappers.kwargs_of(layer), saved.kwargs)
+            if difference is not None:
+                raise WrapperMismatchError(
+                    f"{type(layer).__name__} has other arguments than in the snapshot: "
+                    f"{difference.path} is {difference.right} there and {difference.left} here"
+                )
         versions = self.base.sandbox_versions
         if snapshot.state is not None and versions != snapshot.versions:
             raise SnapshotVersionError(
@@ -208,7 +223,7 @@ class Stack:
                 )
         env: AnyEnv = self.base.spawn()
         for layer in reversed(self.layers):
-            env = type(layer)(env, **_arguments(layer))
+            env = type(layer)(env, **wrappers.constructed_with(layer))
         return env
 
 
@@ -312,10 +327,6 @@ def _undo(stack: Stack, before: Snapshot | None, cause: BaseException) -> None:
             f"{type(stack.base).__name__} could not be restored ({cause}), and could not be put "
             f"back to where it was either ({type(error).__name__}: {error}): it was closed"
         ) from cause
-
-
-def _arguments(layer: Any) -> dict[str, Any]:
-    return {k: v for k, v in layer._saved_kwargs.items() if k != "env"}
 
 
 def _stack_text(names: list[str]) -> str:

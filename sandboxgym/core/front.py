@@ -6,6 +6,7 @@ the outermost wrapper has that method.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -27,23 +28,25 @@ class Forkable(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructo
     def __init__(self, env: gym.Env[ObsType, ActType]) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        self._stack = forking.Stack.of(self)
+        inner = forking.Stack.of(env)
+        self._layers, self._base = inner.layers, inner.base
+        self._base._front = weakref.ref(self)
         self._ended = False
 
     @property
     def base(self) -> ForkableEnv[ObsType, ActType]:
         """The environment below all wrappers."""
-        return self._stack.base
+        return self._base
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
         """Start an episode; where that fails, the wrappers' counters stay as they were."""
-        before = [wrappers.capture(layer) for layer in self._stack.layers]
+        before = [wrappers.capture(layer) for layer in self._layers]
         try:
             result = self.env.reset(seed=seed, options=options)
         except BaseException:
-            for layer, saved in zip(self._stack.layers, before, strict=True):
+            for layer, saved in zip(self._layers, before, strict=True):
                 wrappers.apply(layer, saved)
             raise
         self._ended = False

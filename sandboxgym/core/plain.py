@@ -36,6 +36,15 @@ def owned(tree: Any, where: str = "value") -> Any:
         raise StateEncodingError(_explain(tree, where)) from None
 
 
+def plain_or_name(value: Any) -> Any:
+    """A copy of `value` where it is plain data, else a name that says what it is."""
+    try:
+        return owned(value)
+    except StateEncodingError:
+        named = value if hasattr(value, "__qualname__") else type(value)
+        return f"<{named.__module__}.{named.__qualname__}>"
+
+
 def is_array(value: Any) -> bool:
     """Whether `value` is a numpy array whose elements are plain data."""
     return isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS

@@ -114,11 +114,15 @@ class Transition:
 
 @dataclass(frozen=True)
 class WrapperState:
-    """State of one wrapper. `clock` holds what follows the wall clock and is not in the digest."""
+    """One wrapper: its class, the arguments it was constructed with, and its state.
+
+    `clock` holds what follows the wall clock; it is not in the digest.
+    """
 
     name: str
-    state: dict[str, Any] = field(default_factory=dict)
-    clock: dict[str, Any] = field(default_factory=dict)
+    kwargs: dict[str, Any]
+    state: dict[str, Any]
+    clock: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +183,7 @@ class Snapshot:
             "spec": {"id": self.spec.id, "kwargs": self.spec.kwargs},
             "state": self.state,
             "rng": self.rng,
-            "wrappers": [[w.name, w.state] for w in self.wrappers],
+            "wrappers": [[w.name, w.kwargs, w.state] for w in self.wrappers],
             "last": self.last.as_dict(),
             "recipe": _recipe_tree(self.recipe),
         }
@@ -246,7 +250,7 @@ def state_digest(
     spec: SandboxSpec, state: Any, rng: dict[str, Any], wrappers: tuple[WrapperState, ...]
 ) -> str:
     """Hash everything that decides the future of an environment."""
-    parts = [[w.name, w.state] for w in wrappers]
+    parts = [[w.name, w.kwargs, w.state] for w in wrappers]
     return digest([spec.id, spec.kwargs, state, rng, parts])
 
 
@@ -312,7 +316,7 @@ def _tree(snapshot: Snapshot) -> dict[str, Any]:
         "state": snapshot.state,
         "last": snapshot.last.as_dict(),
         "inner": inner,
-        "wrappers": [[w.name, w.state, w.clock] for w in snapshot.wrappers],
+        "wrappers": [[w.name, w.kwargs, w.state, w.clock] for w in snapshot.wrappers],
         "rng": snapshot.rng,
         "parent": snapshot.parent,
         "created_by": snapshot.created_by,
@@ -337,8 +341,8 @@ def _from_tree(tree: Any) -> Snapshot:
         last=last,
         inner=last if tree["inner"] is None else _transition(tree["inner"]),
         wrappers=tuple(
-            WrapperState(_typed(n, str), _typed(s, dict), _typed(c, dict))
-            for n, s, c in tree["wrappers"]
+            WrapperState(_typed(n, str), _typed(k, dict), _typed(s, dict), _typed(c, dict))
+            for n, k, s, c in tree["wrappers"]
         ),
         rng=_typed(tree["rng"], dict),
         parent=_typed(tree["parent"], str, type(None)),

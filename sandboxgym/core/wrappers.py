@@ -16,6 +16,7 @@ import gymnasium as gym
 from gymnasium import wrappers as gym_wrappers
 
 from sandboxgym.core.errors import UnknownWrapperError
+from sandboxgym.core.plain import owned, plain_or_name
 from sandboxgym.core.snapshot import Transition, WrapperState
 
 AnyWrapper: TypeAlias = gym.Wrapper[Any, Any, Any, Any]
@@ -102,10 +103,26 @@ def name_of(wrapper: AnyWrapper) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
+def constructed_with(wrapper: AnyWrapper) -> dict[str, Any]:
+    """The arguments of a wrapper's constructor as Gymnasium recorded them, without `env`."""
+    saved: dict[str, Any] = getattr(wrapper, "_saved_kwargs", {})
+    return {name: value for name, value in saved.items() if name != "env"}
+
+
+def kwargs_of(wrapper: AnyWrapper) -> dict[str, Any]:
+    """The arguments of a wrapper's constructor as plain data."""
+    return {name: plain_or_name(value) for name, value in constructed_with(wrapper).items()}
+
+
 def capture(wrapper: AnyWrapper) -> WrapperState:
     """The state of one wrapper."""
     rule = rule_for(wrapper)
-    return WrapperState(name_of(wrapper), rule.get(wrapper), rule.get_clock(wrapper))
+    return WrapperState(
+        name=name_of(wrapper),
+        kwargs=kwargs_of(wrapper),
+        state=owned(rule.get(wrapper), f"state of {type(wrapper).__name__}"),
+        clock=rule.get_clock(wrapper),
+    )
 
 
 def apply(wrapper: AnyWrapper, saved: WrapperState) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import math
 import subprocess
 import sys
@@ -29,12 +30,13 @@ scalars = (
     | st.builds(np.float32, st.floats(width=32))
     | st.builds(np.int16, st.integers(-100, 100))
 )
+keys = st.text(st.characters(exclude_categories=["Cs"]), max_size=4) | st.integers(-5, 5)
 trees = st.recursive(
     scalars,
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.lists(inner, max_size=4).map(tuple)
-        | st.dictionaries(st.text(max_size=4) | st.integers(-5, 5), inner, max_size=4)
+        | st.dictionaries(keys, inner, max_size=4)
     ),
     max_leaves=15,
 )
@@ -42,12 +44,7 @@ trees = st.recursive(
 
 @given(trees)
 def test_decoding_gives_back_exactly_what_was_encoded(tree):
-    try:
-        data = codec.encode(tree)
-    except errors.StateEncodingError as error:
-        assert "surrogate" in str(error)
-        return
-    assert first_difference(codec.decode(data), tree) is None
+    assert first_difference(codec.decode(codec.encode(tree)), tree) is None
 
 
 @given(trees)
@@ -153,10 +150,8 @@ def test_a_lone_surrogate_is_refused():
 @settings(max_examples=300)
 @given(st.binary(max_size=64))
 def test_arbitrary_bytes_are_data_or_corrupt(data):
-    try:
+    with contextlib.suppress(errors.SnapshotCorruptError):
         codec.decode(data)
-    except errors.SnapshotCorruptError:
-        pass
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import weakref
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -54,15 +57,42 @@ def test_the_time_limit_is_restored_with_the_environment(env):
     assert truncated == [False] * 4 + [True]
 
 
-def test_restoring_below_the_wrappers_is_refused(env):
+def test_capturing_or_restoring_below_the_wrappers_is_refused(env):
     snap = env.snapshot()
-    with pytest.raises(errors.WrapperMismatchError, match="TimeLimit"):
+    with pytest.raises(errors.WrapperMismatchError, match="outermost wrapper, <Forkable<TimeLimit"):
         env.unwrapped.restore(snap)
+    with pytest.raises(errors.WrapperMismatchError, match="outermost wrapper"):
+        env.unwrapped.snapshot()
 
 
-def test_a_snapshot_taken_below_the_wrappers_is_refused_above_them(env):
-    with pytest.raises(errors.WrapperMismatchError, match="no wrapper"):
-        env.restore(env.unwrapped.snapshot())
+def test_a_snapshot_of_another_stack_is_refused(env):
+    bare = RandomWalk()
+    bare.reset(seed=1)
+    for snap in (sg.snapshot(bare), sg.snapshot(_limited(bare, 20)), sg.snapshot(env)):
+        for target in (bare, _limited(RandomWalk(), 30), gym.make("tests/RandomWalk-v0")):
+            if [w.name for w in snap.wrappers] != _names(target):
+                with pytest.raises((errors.WrapperMismatchError, errors.SpecMismatchError)):
+                    sg.restore(target, snap)
+
+
+def _limited(env, steps):
+    limited = TimeLimit(env, steps)
+    limited.reset(seed=1)
+    return limited
+
+
+def _names(env):
+    names = []
+    while isinstance(env, gym.Wrapper):
+        names.append(f"{type(env).__module__}:{type(env).__qualname__}")
+        env = env.env
+    return names
+
+
+def test_the_same_wrapper_with_other_arguments_is_refused():
+    snap = sg.snapshot(_limited(RandomWalk(), 20))
+    with pytest.raises(errors.WrapperMismatchError, match=r"max_episode_steps.*20 there and 30"):
+        sg.restore(_limited(RandomWalk(), 30), snap)
 
 
 def test_statistics_are_restored_and_the_final_info_is_returned_again():
@@ -141,6 +171,17 @@ def test_forks_are_exact_twins_and_independent(env):
     left.close()
     assert same(play(env, [0, 0, 1]), expected)
     assert same(play(right, [0, 0, 1]), expected)
+
+
+def test_a_fork_that_is_let_go_is_freed_at_once(env):
+    (twin,) = sg.fork(env, 1)
+    gone = weakref.ref(twin.unwrapped)
+    gc.disable()
+    try:
+        del twin
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_forks_with_seeds_differ(env):
@@ -231,7 +272,7 @@ def test_a_failing_set_state_leaves_the_environment_as_it_was():
     env.reset(seed=2)
     play(env, [1])
     digest = env.state_digest()
-    with pytest.raises(errors.RestoreFailedError, match="disk on fire.*as it was before"):
+    with pytest.raises(errors.RestoreFailedError, match=r"disk on fire.*as it was before"):
         env.restore(poisoned)
     assert env.state_digest() == digest
 
