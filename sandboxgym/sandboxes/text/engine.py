@@ -1,0 +1,335 @@
+"""Playing a game file: a `Game`, which never changes, and any number of `Position`s in it.
+
+How a game runs: a state is an integer whose bits are facts (`grounding`). It decides which
+operators are applicable (`successors`), and the grammar tells how each of them is commanded
+(`story`). To act is to look a command up in that menu, to apply the operator's masks to the state,
+and to tell what the grammar says of the new state. Menus and texts depend on few of the bits, and a
+`Game` remembers them by those bits: all that ever changes in it, and nothing that can be seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sandboxgym.core.errors import DataNotFoundError, GameFileError, SnapshotCorruptError
+from sandboxgym.sandboxes.text.grounding import Operator, ground
+from sandboxgym.sandboxes.text.pddl import Action, parse_domain, parse_problem
+from sandboxgym.sandboxes.text.planner import find_plan
+from sandboxgym.sandboxes.text.story import (
+    Composed,
+    Composer,
+    Facts,
+    Scope,
+    Telling,
+    denied_predicates,
+    depends_on,
+)
+from sandboxgym.sandboxes.text.successors import Successors
+from sandboxgym.sandboxes.text.twl2 import Grammar, Placeholder, Symbol, parse_grammar
+
+MAX_FILE_BYTES = 2 << 20
+MAX_REMEMBERED = 2_000
+
+_NOTHING = "Nothing happens."
+_TASK = "Your task is to: "
+
+
+def load_game(path: str | Path) -> Game:
+    """Return the game of a file; as long as the file does not change, it is compiled once."""
+    file = Path(path).resolve()
+    try:
+        status = file.stat()
+    except OSError:
+        return Game.load(file)  # it says what is wrong
+    return _compiled(file, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=32)
+def _compiled(file: Path, mtime: int, size: int) -> Game:
+    return Game.load(file)
+
+
+class Position:
+    """A state of a game, and what the game said last.
+
+    Positions of one game share nothing that changes, so there may be any number of them.
+    """
+
+    __slots__ = ("_menu", "_state", "game", "observation")
+
+    def __init__(self, game: Game, state: int, observation: str) -> None:
+        """Use `Game.start`."""
+        self.game = game
+        self.observation = observation
+        self._state = state
+        self._menu: Menu | None = None
+
+    @property
+    def admissible_commands(self) -> tuple[str, ...]:
+        """The commands that do something here, sorted."""
+        return self._look_up().commands
+
+    @property
+    def won(self) -> bool:
+        """Whether the goal holds."""
+        return self.game.is_won(self._state)
+
+    def act(self, command: str) -> str:
+        """Carry out a command, if it is admissible to the letter, and return the observation."""
+        move = self._look_up().moves.get(command.strip())
+        if move is None:
+            self.observation = _NOTHING
+        else:
+            state = move.operator.apply(self._state)
+            self.observation = self.game.feedback(move, state)
+            self._state = state
+            self._menu = None
+        return self.observation
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the position as plain data."""
+        return {
+            "facts": self._state.to_bytes(self.game.state_bytes, "little"),
+            "observation": self.observation,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to a position that `get_state` returned, of this or any other copy of the game."""
+        facts, observation = state["facts"], state["observation"]
+        if len(facts) != self.game.state_bytes:
+            raise SnapshotCorruptError(
+                f"a position of {self.game.name} has {self.game.state_bytes} bytes of facts, this "
+                f"state has {len(facts)}; restore a state of the same game"
+            )
+        self._state = int.from_bytes(facts, "little")
+        self.observation = observation
+        self._menu = None
+
+    def plan(self) -> list[str] | None:
+        """Return commands that win from here, or None if none were found within the limits."""
+        return self.game.plan(self._state)
+
+    def _look_up(self) -> Menu:
+        if self._menu is None:
+            self._menu = self.game.menu(self._state)
+        return self._menu
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Move:
+    """An operator with the entities that its texts are about, and these texts."""
+
+    operator: Operator
+    scope: Scope
+    command: Composed
+    feedback: Composed
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """What can be commanded in a state, and the move that each command stands for."""
+
+    commands: tuple[str, ...]
+    moves: dict[str, Move]
+
+
+class Game:
+    """A game, compiled from one file and shared by all positions in it.
+
+    Attributes:
+        name: What messages call the game.
+        digest: A hash of the file's content.
+        task: What the player is told to do.
+        walkthrough: Commands that win from the start, as far as the file has them.
+        state_bytes: The size of a position's facts.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        """Use `Game.load` or `Game.from_json`."""
+        content = _Content.read(text)
+        domain = parse_domain(content.domain)
+        problem = parse_problem(content.problem, domain)
+        grammar = parse_grammar(content.grammar)
+        world = ground(domain, problem, denied_predicates(grammar, domain))
+        facts = Facts(domain, problem, world)
+        composer = Composer(grammar, facts, domain)
+        texts = {action.name: _texts(action, grammar, composer) for action in domain.actions}
+
+        self.name = name
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
+        self.walkthrough = content.walkthrough
+        self.state_bytes = (world.table.width + 7) // 8
+        self._world = world
+        self._successors = Successors(world)
+        self._moves = tuple(
+            Move(operator, facts.scope(operator), *texts[operator.action.name])
+            for operator in world.operators
+        )
+        self._opening = composer.compose((Symbol("intro"),), ()).tell(Telling(world.init), ())
+        self.task = self._opening.partition(_TASK)[2].partition("\n")[0]
+
+        # What the results below depend on, and the results.
+        self._command_reads = 0
+        for action in domain.actions:
+            self._command_reads |= depends_on(
+                texts[action.name][0], (None,) * len(action.parameters)
+            )
+        self._feedback_reads: dict[Move, int] = {}
+        self._goal_reads = world.goal_reads()
+        self._menus: dict[int, Menu] = {}
+        self._commands: dict[Move, str] = {}
+        self._told: dict[tuple[Move, int], str] = {}
+        self._wins: dict[int, bool] = {}
+
+    @classmethod
+    def load(cls, path: str | Path) -> Game:
+        """Read a game file; `load_game` does so once for any number of calls."""
+        file = Path(path)
+        if not file.is_file():
+            raise DataNotFoundError(f"there is no game file {str(file)!r}")
+        try:
+            with file.open("rb") as stream:
+                content = stream.read(MAX_FILE_BYTES + 1)
+        except OSError as error:
+            raise DataNotFoundError(f"cannot read the game file {str(file)!r}: {error}") from error
+        if len(content) > MAX_FILE_BYTES:
+            raise GameFileError(
+                f"{file}: the file has more than {MAX_FILE_BYTES} bytes, which no real game comes "
+                "near; is it a game file?"
+            )
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            raise GameFileError(f"{file}: the file is not UTF-8 text: {error}") from error
+        return cls.from_json(text, name=str(file))
+
+    @classmethod
+    def from_json(cls, text: str, *, name: str = "game") -> Game:
+        """Compile the text of a game file."""
+        try:
+            return cls(text, name)
+        except GameFileError as error:
+            raise GameFileError(f"{name}: {error}") from error
+
+    def start(self) -> Position:
+        """Return a new position at the start of the game."""
+        return Position(self, self._world.init, self._opening)
+
+    def menu(self, state: int) -> Menu:
+        """Return what can be commanded in a state."""
+        view = self._successors.view(state)
+        key = state & (view.reads | self._command_reads)
+        menu = self._menus.get(key)
+        if menu is None:
+            moves: dict[str, Move] = {}
+            for index in view.applicable(state):
+                move = self._moves[index]
+                moves.setdefault(self._command(move, state), move)
+            menu = _remember(self._menus, key, Menu(tuple(sorted(moves)), moves))
+        return menu
+
+    def feedback(self, move: Move, state: int) -> str:
+        """Return what is told after a move that led to a state."""
+        reads = self._feedback_reads.get(move)
+        if reads is None:
+            reads = self._feedback_reads[move] = depends_on(move.feedback, move.scope)
+        key = (move, state & reads)
+        text = self._told.get(key)
+        if text is None:
+            text = _remember(self._told, key, self._tell(move.feedback, move, state))
+        return text
+
+    def is_won(self, state: int) -> bool:
+        """Whether the goal holds in a state."""
+        key = state & self._goal_reads
+        won = self._wins.get(key)
+        if won is None:
+            won = _remember(self._wins, key, self._world.won(state))
+        return won
+
+    def plan(self, state: int) -> list[str] | None:
+        """Return commands that win from a state, or None if none were found."""
+        operators = find_plan(self._world, state)
+        if operators is None:
+            return None
+        commands: list[str] = []
+        for operator in operators:
+            move = self._moves[operator.index]
+            command = self._command(move, state)
+            meant = self.menu(state).moves.get(command)
+            if meant is None or command != command.strip():
+                return None  # the grammar gives this move's command to another, or none to type
+            commands.append(command)
+            state = meant.operator.apply(state)
+        return commands if self.is_won(state) else None
+
+    def _command(self, move: Move, state: int) -> str:
+        command = self._commands.get(move)
+        if command is None:
+            command = self._tell(move.command, move, state)
+            if not depends_on(move.command, move.scope):
+                self._commands[move] = command
+        return command
+
+    def _tell(self, text: Composed, move: Move, state: int) -> str:
+        try:
+            return text.tell(Telling(state), move.scope)
+        except GameFileError as error:
+            raise GameFileError(f"{self.name}: {error}") from error
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+def _remember(memory: dict[_K, _V], key: _K, value: _V) -> _V:
+    """Store a result that can be computed again, and forget all others once there are too many."""
+    if len(memory) >= MAX_REMEMBERED:
+        memory.clear()
+    memory[key] = value
+    return value
+
+
+def _texts(action: Action, grammar: Grammar, composer: Composer) -> tuple[Composed, Composed]:
+    """Return how an action is commanded, and what is told after it."""
+    text = grammar.actions.get(action.name)
+    if text is None:
+        raise GameFileError(
+            f"the grammar does not know action {action.name!r} of the domain; add a block "
+            f"'action {action.name} {{ template :: ...; feedback :: ...; }}'"
+        )
+    variables = tuple(
+        Placeholder(parameter.name.strip("?"), parameter.type) for parameter in action.parameters
+    )
+    return composer.compose(text.command, variables), composer.compose(text.feedback, variables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """The parts of a game file."""
+
+    domain: str
+    problem: str
+    grammar: str
+    walkthrough: tuple[str, ...]
+
+    @classmethod
+    def read(cls, text: str) -> _Content:
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise GameFileError(f"the file is not valid JSON: {error}") from error
+        if not isinstance(data, dict):
+            raise GameFileError("the file must be a JSON object, as ALFWorld's game.tw-pddl files")
+        for key in ("pddl_domain", "pddl_problem", "grammar"):
+            if not isinstance(data.get(key), str):
+                raise GameFileError(f"the file has no text {key!r}, as game.tw-pddl files do")
+        walkthrough = data.get("walkthrough") or []
+        if not isinstance(walkthrough, list) or not all(isinstance(c, str) for c in walkthrough):
+            raise GameFileError("the 'walkthrough' of the file is not a list of commands")
+        return cls(data["pddl_domain"], data["pddl_problem"], data["grammar"], tuple(walkthrough))
