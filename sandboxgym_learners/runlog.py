@@ -135,14 +135,23 @@ class RunLog:
         self._board = _event_writer(folder / "tensorboard", first_update) if tensorboard else None
 
     @classmethod
-    def create(cls, folder: Path, config: dict[str, Any], *, tensorboard: bool) -> RunLog:
+    def create(
+        cls, folder: Path, config: dict[str, Any], *, tensorboard: bool, restart: bool = False
+    ) -> RunLog:
         """Begin a run in a directory that is empty or not there.
+
+        Args:
+            folder: The directory.
+            config: For `config.json`.
+            tensorboard: Write event files.
+            restart: The directory may also hold a run that ended before its first checkpoint.
 
         Raises:
             RunDirectoryError: There is something in it.
             MissingDependencyError: TensorBoard is asked for and not installed.
         """
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        restarts = restart and (folder / "config.json").is_file()
+        if folder.exists() and not restarts and (not folder.is_dir() or any(folder.iterdir())):
             raise RunDirectoryError(
                 f"{folder} is not an empty directory: choose another --out, or go on with the run "
                 "in it by --resume"
@@ -154,7 +163,7 @@ class RunLog:
             header = ",".join(field.name for field in fields(row))
             write_atomically(folder / name, header.encode() + b"\n")
         write_atomically(folder / "updates.jsonl", b"")
-        (folder / "trees").mkdir()
+        (folder / "trees").mkdir(exist_ok=True)
         return log
 
     @classmethod
@@ -181,7 +190,7 @@ class RunLog:
                 self._board.add_scalar(name, value, update.update)
         self._board.flush()
 
-    def write_tree(self, update: int, *, algo: str, task: dict[str, Any], tree: Group) -> None:
+    def write_tree(self, update: int, *, algo: str, task: str, tree: Group) -> None:
         """Keep one tree of an update, for people to look at."""
         content = {"update": update, "algo": algo, "task": task, "tree": tree.to_json()}
         path = self.folder / "trees" / f"{update:06d}.json"
@@ -236,7 +245,7 @@ def _event_writer(folder: Path, first_update: int) -> Any:
             'TensorBoard is not installed: pip install "sandboxgym[learners]", or go without it by '
             "--no-tensorboard"
         ) from error
-    return SummaryWriter(str(folder), purge_step=first_update)  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(folder), purge_step=first_update)
 
 
 def _csv_line(values: Iterable[float | None]) -> str:
@@ -263,8 +272,8 @@ def _read(path: Path, row: type[Row]) -> list[Row]:
         names = [field.name for field in fields(row)]
         if reader.fieldnames != names:
             raise RunDirectoryError(
-                f"{path} has the columns {reader.fieldnames}, not {names}: read it with the release "
-                "that wrote it"
+                f"{path} has the columns {reader.fieldnames}, not {names}: read it with the "
+                "release that wrote it"
             )
         return [row(**{name: _number(text) for name, text in line.items()}) for line in reader]
 

@@ -1,0 +1,145 @@
+"""The worlds that the learner trains in: making environments, their tasks, their walkthroughs.
+
+A world is any Gymnasium environment that `sandboxgym` can fork, whose observations are text and
+whose info lists the commands that it admits. Task number i is what `reset(seed=i,
+options={"index": i})` starts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from sandboxgym.core.errors import SandboxGymError
+from sandboxgym_learners.policy import Query
+from sandboxgym_learners.prompts import Episode, PromptFormat
+
+TextEnv = gym.Env[str, str]
+Arguments = tuple[str, ...]
+"""Arguments of an environment, each "name=value"; JSON such as 64, true or [1, 2] is read as it."""
+
+
+class WorldError(SandboxGymError, ValueError):
+    """The environment lacks what the learner needs of it; the message says what."""
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    """Which environment, and which of its tasks are for what.
+
+    Attributes:
+        env: Its Gymnasium id, "module:namespace/Name-v0" where a module has to be imported first.
+        arguments: Given to `gymnasium.make` for training and evaluation alike.
+        train: Further ones for training.
+        held_out: Further ones for evaluation.
+        expert: Further ones that make a training environment put `expert_plan` into its info.
+        train_tasks: Training draws from tasks 0 to this.
+        eval_tasks: Evaluation plays each of tasks 0 to this.
+    """
+
+    env: str = "sandboxgym/ALFWorld-v0"
+    arguments: Arguments = ("source=synthetic", "difficulty=easy")
+    train: Arguments = ("split=train",)
+    held_out: Arguments = ("split=valid_seen",)
+    expert: Arguments = ("expert_plan=true",)
+    train_tasks: int = 100
+    eval_tasks: int = 60
+
+    def make_train(self) -> TextEnv:
+        """A new environment with training tasks."""
+        return self._make(self.train)
+
+    def make_held_out(self) -> TextEnv:
+        """A new environment with held-out tasks."""
+        return self._make(self.held_out)
+
+    def make_expert(self) -> TextEnv:
+        """A new environment with training tasks that tells how to solve them."""
+        return self._make(self.train + self.expert)
+
+    def _make(self, further: Arguments) -> TextEnv:
+        arguments = dict(_pair(text) for text in self.arguments + further)
+        try:
+            return gym.make(self.env, **arguments)
+        except (gym.error.Error, ModuleNotFoundError, TypeError) as error:
+            raise WorldError(f"{self.env} cannot be made with {arguments}: {error}") from error
+
+
+def _pair(argument: str) -> tuple[str, Any]:
+    name, equals, text = argument.partition("=")
+    if not equals:
+        raise WorldError(f"the argument {argument!r} of an environment is not name=value")
+    try:
+        return name, json.loads(text)
+    except ValueError:
+        return name, text
+
+
+class Demonstration(NamedTuple):
+    """One decision of an expert."""
+
+    query: Query
+    choice: int
+
+
+def start(env: TextEnv, task: int) -> tuple[str, dict[str, Any]]:
+    """Begin a task."""
+    return env.reset(seed=task, options={"index": task})
+
+
+def commands(info: dict[str, Any]) -> tuple[str, ...]:
+    """The commands that an environment admits now."""
+    admitted = info.get("admissible_commands")
+    if not admitted:
+        raise WorldError(
+            'the environment admits no command: info["admissible_commands"] has to be a list of '
+            "at least one str at every step of an episode"
+        )
+    return tuple(admitted)
+
+
+def demonstrations(
+    env: TextEnv, tasks: Iterable[int], form: PromptFormat
+) -> Iterator[Demonstration]:
+    """The decisions of an expert on some tasks, in order."""
+    for task in tasks:
+        observation, info = start(env, task)
+        if "expert_plan" not in info:
+            raise WorldError(
+                "behaviour cloning follows info['expert_plan'], which this environment does not "
+                "give: set the arguments that switch it on (--world.expert), or do without "
+                "cloning (--cloning.steps 0)"
+            )
+        episode = Episode.start(observation)
+        for action in info["expert_plan"]:
+            query = Query(episode.prompt(form), commands(info))
+            if action not in query.candidates:
+                raise WorldError(f"task {task}: the expert's {action!r} is not admitted")
+            yield Demonstration(query, query.candidates.index(action))
+            observation, _, _, _, info = env.step(action)
+            episode = episode.after(action, observation)
+
+
+def sample_texts(
+    env: TextEnv, tasks: Iterable[int], form: PromptFormat, *, seed: int, steps: int = 20
+) -> list[str]:
+    """Prompts and commands as random actions meet them: material for a vocabulary."""
+    dice = np.random.default_rng(seed)
+    texts: list[str] = []
+    for task in tasks:
+        observation, info = start(env, task)
+        episode = Episode.start(observation)
+        for _ in range(steps):
+            admitted = commands(info)
+            texts += [episode.prompt(form), *admitted]
+            action = admitted[int(dice.integers(len(admitted)))]
+            observation, _, terminated, truncated, info = env.step(action)
+            if terminated or truncated:
+                break
+            episode = episode.after(action, observation)
+    return texts
