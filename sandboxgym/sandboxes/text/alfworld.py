@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import DataNotFoundError, InvalidActionError, SpecMismatchError
-from sandboxgym.sandboxes.text import alfworld_games as games
+from sandboxgym.sandboxes.text import alfworld_games as sources
 from sandboxgym.sandboxes.text.engine import Game, Position
 from sandboxgym.sandboxes.text.synthetic import Difficulty
 
@@ -70,8 +70,8 @@ class ALFWorldEnv(ForkableEnv[str, str]):
         expert_plan: bool = False,
         render_mode: Literal["ansi"] | None = None,
     ) -> None:
-        games.check_split(split)
-        self.task_types = games.check_task_types(task_types)
+        sources.check_split(split)
+        self.task_types = sources.check_task_types(task_types)
         self.split = split
         self.difficulty = Difficulty.named(difficulty)
         self.num_games = num_games
@@ -124,7 +124,7 @@ class ALFWorldEnv(ForkableEnv[str, str]):
         won = position.won
         return observation, float(won), won, False, self._info()
 
-    def render(self) -> str:  # type: ignore[override]  # Gymnasium's type forgets "ansi"
+    def render(self) -> str:
         """What the game said last."""
         return self._playing.observation
 
@@ -171,15 +171,15 @@ class ALFWorldEnv(ForkableEnv[str, str]):
             "expert_plan": self.with_plan,
         }
 
-    def _source(self, games_dir: str | Path | None, game: str | Path | None) -> games.GameSource:
+    def _source(self, games_dir: str | Path | None, game: str | Path | None) -> sources.GameSource:
         if game is not None:
-            return games.OneGame(Path(game))
+            return sources.OneGame(Path(game))
         if self.source == "synthetic":
-            return games.SyntheticGames(
+            return sources.SyntheticGames(
                 self.split, self.task_types, self.difficulty, self.num_games
             )
-        folder = games.default_folder() if games_dir is None else Path(games_dir)
-        return games.RealGames(folder, self.split, self.task_types)
+        folder = sources.default_folder() if games_dir is None else Path(games_dir)
+        return sources.RealGames(folder, self.split, self.task_types)
 
     def _chosen(self, options: dict[str, Any]) -> str:
         names = self._games.names
@@ -235,10 +235,10 @@ def _resolved(source: str, split: str, games_dir: str | Path | None) -> str:
         return source
     if source != "auto":
         raise ValueError(f"source={source!r}: choose among 'auto', 'real', 'synthetic'")
-    if games_dir is not None or games.has_split(games.default_folder(), split):
+    if games_dir is not None or sources.has_split(sources.default_folder(), split):
         return "real"
     warnings.warn(
-        f"no ALFWorld data in {games.default_folder()}: playing generated houses. Get the real "
+        f"no ALFWorld data in {sources.default_folder()}: playing generated houses. Get the real "
         "games with `alfworld-download`, or pass source='synthetic' to choose these",
         stacklevel=3,
     )
