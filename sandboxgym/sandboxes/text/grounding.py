@@ -17,7 +17,7 @@ from itertools import product
 
 from sandboxgym.core.errors import GameFileError
 from sandboxgym.sandboxes.text.cases import Case, Splitter
-from sandboxgym.sandboxes.text.joins import Budget, Database, Row, Rule
+from sandboxgym.sandboxes.text.joins import Budget, Database, Pattern, Row, Rule
 from sandboxgym.sandboxes.text.pddl import (
     Action,
     And,
@@ -31,7 +31,7 @@ from sandboxgym.sandboxes.text.pddl import (
     Typed,
 )
 
-MAX_MASK_BITS = 400_000_000
+MAX_MASK_BITS = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +142,26 @@ def ground(domain: Domain, problem: Problem, denied: Iterable[str] = ()) -> Worl
 
 
 @dataclass(frozen=True, slots=True)
-class _LiteralCase:
-    """A literal that an action changes in some case; its rule extends the action case's rule."""
+class _Condition:
+    """A case of a condition, in terms of the values of a rule."""
 
     rule: Rule
-    case: Case
-    literal: Literal
+    positive: tuple[Pattern, ...]
+    negative: tuple[Pattern, ...]
+    universal: tuple[ForAll, ...]
+
+    @classmethod
+    def of(cls, rule: Rule, case: Case) -> _Condition:
+        positive, negative = rule.patterns(case.positive), rule.patterns(case.negative)
+        return cls(rule, positive, negative, case.universal)
+
+
+@dataclass(frozen=True, slots=True)
+class _FurtherEffect:
+    """What an action changes under a further condition; the rule extends the action's rule."""
+
+    condition: _Condition
+    effect: Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +169,13 @@ class _ActionCase:
     """One case of an action's precondition, with what the action changes then."""
 
     action: Action
-    rule: Rule
-    case: Case
-    simple: tuple[Literal, ...]
-    """What it changes without further condition."""
-    further: tuple[_LiteralCase, ...]
+    precondition: _Condition
+    effects: tuple[Pattern, ...]
+    further: tuple[_FurtherEffect, ...]
+
+    @property
+    def rule(self) -> Rule:
+        return self.precondition.rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +208,7 @@ class _Grounder:
             self._database.relation(fact[0]).add(fact[1:])
         cases = [case for action in self._domain.actions for case in self._action_cases(action)]
         rules = [case.rule for case in cases]
-        rules += [further.rule for case in cases for further in case.further]
+        rules += [further.condition.rule for case in cases for further in case.further]
         reached = self._database.saturate(rules, self._changing)
         self._facts = {fact: bit for bit, fact in enumerate(sorted(reached))}
         table = self._table(cases)
@@ -215,23 +231,32 @@ class _Grounder:
                     simple.append(literal)
                 else:
                     conditional.append((case, literal))
-        result = []
-        for case in self._splitter.condition(action.precondition):
-            heads = [literal for literal in simple if literal.positive]
-            parameters = action.parameters + case.parameters
-            rule = Rule(parameters, case.positive, heads)
-            further = []
-            for extra, literal in conditional:
-                body = case.positive + extra.positive
-                extended = Rule(
-                    parameters + extra.parameters, body, [literal] if literal.positive else []
-                )
-                further.append(_LiteralCase(extended, extra, literal))
-            result.append(_ActionCase(action, rule, case, tuple(simple), tuple(further)))
-        return result
+        return [
+            self._action_case(action, case, simple, conditional)
+            for case in self._splitter.condition(action.precondition)
+        ]
+
+    def _action_case(
+        self,
+        action: Action,
+        case: Case,
+        simple: list[Literal],
+        conditional: list[tuple[Case, Literal]],
+    ) -> _ActionCase:
+        parameters = action.parameters + case.parameters
+        rule = Rule(parameters, case.positive, [literal for literal in simple if literal.positive])
+        further: list[_FurtherEffect] = []
+        for extra, literal in conditional:
+            heads = [literal] if literal.positive else []
+            body = case.positive + extra.positive
+            extended = Rule(parameters + extra.parameters, body, heads)
+            (effect,) = extended.patterns([literal])
+            further.append(_FurtherEffect(_Condition.of(extended, extra), effect))
+        effects = rule.patterns(simple)
+        return _ActionCase(action, _Condition.of(rule, case), effects, tuple(further))
 
     def _table(self, cases: Iterable[_ActionCase]) -> FactTable:
-        doubtful = {further.literal.predicate for case in cases for further in case.further}
+        doubtful = {further.effect.predicate for case in cases for further in case.further}
         bit = len(self._facts)
         hearsay: dict[Fact, int] = {}
         denials: dict[Fact, int] = {}
@@ -253,40 +278,38 @@ class _Grounder:
             )
         operators: list[Operator] = []
         for case in cases:
-            extended = [
-                (further, _by_prefix(further.rule.bindings, len(case.rule.parameters)))
-                for further in case.further
-            ]
+            length = len(case.rule.parameters)
+            extended = [_by_prefix(each.condition.rule.bindings, length) for each in case.further]
             for binding in sorted(case.rule.bindings):
-                for clause in self._clauses(case.rule, case.case, binding):
-                    changes = self._changes(case, binding, clause, extended)
+                for clause in self._clauses(case.precondition, binding):
+                    longer = [by_prefix.get(binding, []) for by_prefix in extended]
+                    changes = self._changes(case, clause, binding, longer)
                     if changes:
                         operators.append(
-                            self._operator(len(operators), case, binding, clause, changes, table)
+                            self._operator(len(operators), case, clause, binding, changes, table)
                         )
         return tuple(operators)
 
     def _changes(
-        self,
-        case: _ActionCase,
-        binding: Row,
-        clause: Clause,
-        extended: Iterable[tuple[_LiteralCase, Mapping[Row, list[Row]]]],
+        self, case: _ActionCase, clause: Clause, binding: Row, longer: list[list[Row]]
     ) -> list[_Change]:
-        """Return what an action changes, given that its precondition `clause` holds."""
+        """Return what an action changes, given that its precondition `clause` holds.
+
+        Args:
+            case: The case of the action.
+            clause: The precondition.
+            binding: The objects for the parameters.
+            longer: For every further effect, the objects for its parameters as well.
+        """
         values = case.rule.values(binding)
-        changes = [
-            _Change(TRUE, _fact(case.rule, literal, values), literal.positive)
-            for literal in case.simple
-        ]
-        for further, by_prefix in extended:
-            rule = further.rule
-            for longer in by_prefix.get(binding, ()):
-                fact = _fact(rule, further.literal, rule.values(longer))
-                for condition in self._clauses(rule, further.case, longer):
+        changes = [_Change(TRUE, each.fact(values), each.positive) for each in case.effects]
+        for further, bindings in zip(case.further, longer, strict=True):
+            for each in bindings:
+                fact = further.effect.fact(further.condition.rule.values(each))
+                for condition in self._clauses(further.condition, each):
                     rest = _given(condition, clause)
                     if rest is not None:
-                        changes.append(_Change(rest, fact, further.literal.positive))
+                        changes.append(_Change(rest, fact, further.effect.positive))
         return self._effective(changes, clause)
 
     def _effective(self, changes: list[_Change], clause: Clause) -> list[_Change]:
@@ -317,8 +340,8 @@ class _Grounder:
         self,
         index: int,
         case: _ActionCase,
-        binding: Row,
         clause: Clause,
+        binding: Row,
         changes: list[_Change],
         table: FactTable,
     ) -> Operator:
@@ -354,22 +377,23 @@ class _Grounder:
 
     # --- Conditions ---
 
-    def _clauses(self, rule: Rule, case: Case, binding: Row) -> list[Clause]:
-        """Return the disjuncts of a case for a binding for which its positive literals can hold."""
+    def _clauses(self, condition: _Condition, binding: Row) -> list[Clause]:
+        """Return the disjuncts of a condition for a binding that its positive literals allow."""
+        rule, bits = condition.rule, self._facts
         values = rule.values(binding)
         needs = forbids = 0
-        for literal in case.positive:
-            needs |= _mask(self._facts, _fact(rule, literal, values))
-        for literal in case.negative:
-            fact = _fact(rule, literal, values)
+        for pattern in condition.positive:
+            needs |= _mask(bits, pattern.fact(values))
+        for pattern in condition.negative:
+            fact = pattern.fact(values)
             if fact in self._static:
                 return []
-            forbids |= _mask(self._facts, fact)
+            forbids |= _mask(bits, fact)
         if needs & forbids:
             return []
         share = self._shared.setdefault
         clauses = [Clause(share(needs, needs), share(forbids, forbids))]
-        for universal in case.universal:
+        for universal in condition.universal:
             names = {typed.name: name for typed, name in zip(rule.parameters, binding, strict=True)}
             clauses = self._both(clauses, self._expand(universal, names))
         return clauses
@@ -424,8 +448,9 @@ class _Grounder:
             clauses: list[Clause] = []
             for case in self._splitter.condition(part):
                 rule = Rule(case.parameters, case.positive)
+                condition = _Condition.of(rule, case)
                 for binding in self._database.solve(rule):
-                    clauses += self._clauses(rule, case, binding)
+                    clauses += self._clauses(condition, binding)
             group = self._distinct(clauses)
             if group != [TRUE]:
                 groups.append(tuple(group))
@@ -460,10 +485,6 @@ def _given(condition: Clause, clause: Clause) -> Clause | None:
     if condition.needs & clause.forbids or condition.forbids & clause.needs:
         return None
     return Clause(condition.needs & ~clause.needs, condition.forbids & ~clause.forbids)
-
-
-def _fact(rule: Rule, literal: Literal, values: Row) -> Fact:
-    return (literal.predicate, *[values[slot] for slot in rule.slots(literal)])
 
 
 def _mask(bits: Mapping[Fact, int], fact: Fact) -> int:

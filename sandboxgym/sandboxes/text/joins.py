@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -56,6 +56,19 @@ class Relation:
         return self._indexes[positions]
 
 
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A literal of a rule whose arguments are found in the rule's slots."""
+
+    predicate: str
+    slots: Slots
+    positive: bool
+
+    def fact(self, values: Row) -> Fact:
+        """Return the fact for given values."""
+        return (self.predicate, *[values[slot] for slot in self.slots])
+
+
 class Rule:
     """If the body holds for some objects of the parameters' types, so can the heads.
 
@@ -71,22 +84,24 @@ class Rule:
                 f"an action or the goal has more than {MAX_RULE_SIZE} parameters and conditions"
             )
         self.parameters = tuple(parameters)
-        self.body = tuple(body)
-        self.heads = tuple(heads)
         self.bindings: dict[Row, None] = {}
         """All bindings for which the body can ever hold, once `saturate` has found them."""
         self._slots = {parameter.name: slot for slot, parameter in enumerate(parameters)}
         self._constants: list[str] = []
-        for literal in (*body, *heads):
-            self.slots(literal)
+        self.body = self.patterns(body)
+        self.heads = self.patterns(heads)
 
-    def slots(self, literal: Literal) -> Slots:
-        """Return where the values have the literal's arguments."""
+    def patterns(self, literals: Iterable[Literal]) -> tuple[Pattern, ...]:
+        """Return literals over the rule's parameters and any constants as patterns."""
+        return tuple([self._pattern(literal) for literal in literals])
+
+    def _pattern(self, literal: Literal) -> Pattern:
         for arg in literal.args:
             if arg not in self._slots:
                 self._slots[arg] = len(self._slots)
                 self._constants.append(arg)
-        return tuple([self._slots[arg] for arg in literal.args])
+        slots = tuple([self._slots[arg] for arg in literal.args])
+        return Pattern(literal.predicate, slots, literal.positive)
 
     def values(self, binding: Row) -> Row:
         """Return the values that go with a binding."""
@@ -105,22 +120,31 @@ class _Step:
     repeats: tuple[tuple[int, int], ...]
     """Position in the row, slot that this very step has filled with what must be there."""
 
-    def rows(self, values: list[str]) -> Sequence[Row]:
-        """Return the rows that fit the known slots."""
-        return self.index.get(tuple([values[slot] for _, slot in self.known]), ())
+    def extend(self, values: list[str]) -> list[list[str]]:
+        """Return the values with further slots filled, once for each row that fits."""
+        rows = self.index.get(tuple([values[slot] for _, slot in self.known]))
+        if rows is None:
+            return []
+        if not self.fills:
+            return [values]
+        return [longer for row in rows if (longer := self.filled(values, row)) is not None]
 
-    def fill(self, values: list[str], row: Row) -> bool:
-        """Fill slots from a row that fits the known ones, and return whether all of it fits."""
+    def filled(self, values: list[str], row: Row) -> list[str] | None:
+        """Return the values with slots filled from a row; None if the row does not fit."""
+        values = values.copy()
         for position, slot, allowed in self.fills:
             if row[position] not in allowed:
-                return False
+                return None
             values[slot] = row[position]
-        return all(values[slot] == row[position] for position, slot in self.repeats)
+        for position, slot in self.repeats:
+            if values[slot] != row[position]:
+                return None
+        return values
 
 
 @dataclass(frozen=True, slots=True)
 class _Trigger:
-    """What to try when a fact becomes known that could match one literal of a rule's body."""
+    """What to try when a fact becomes known that could match one pattern of a rule's body."""
 
     rule: Rule
     first: _Step
@@ -142,10 +166,10 @@ class Database:
         """Return the relation of a predicate."""
         return self._relations.setdefault(predicate, Relation())
 
-    def solve(self, rule: Rule) -> Iterator[Row]:
-        """Yield the bindings for which the rule's body holds."""
+    def solve(self, rule: Rule) -> list[Row]:
+        """Return the bindings for which the rule's body holds."""
         steps = self._steps(rule, rule.body, set(), frozenset())
-        yield from self._join(rule, steps, self._unbound(rule))
+        return self._join(rule, steps, self._unbound(rule))
 
     def saturate(self, rules: Sequence[Rule], facts: Iterable[Fact]) -> set[Fact]:
         """Add facts and all that follow from them by the rules, find all bindings of the rules.
@@ -161,19 +185,19 @@ class Database:
         fluent |= {head.predicate for rule in rules for head in rule.heads}
         triggers = self._triggers(rules, fluent)
 
-        def found(rule: Rule, bindings: Iterator[Row]) -> None:
+        def found(rule: Rule, bindings: list[Row]) -> None:
             for binding in bindings:
                 if binding not in rule.bindings:
                     rule.bindings[binding] = None
                     values = rule.values(binding)
                     for head in rule.heads:
-                        fact = (head.predicate, *[values[slot] for slot in rule.slots(head)])
+                        fact = head.fact(values)
                         if fact not in reached:
                             reached.add(fact)
                             waiting.append(fact)
 
         for rule in rules:
-            if not any(literal.predicate in fluent for literal in rule.body):
+            if not any(pattern.predicate in fluent for pattern in rule.body):
                 found(rule, self.solve(rule))
         while waiting:
             predicate, *row = waiting.popleft()
@@ -185,47 +209,49 @@ class Database:
     def _triggers(self, rules: Iterable[Rule], fluent: frozenset[str]) -> dict[str, list[_Trigger]]:
         triggers: dict[str, list[_Trigger]] = {predicate: [] for predicate in fluent}
         for rule in rules:
-            for place, literal in enumerate(rule.body):
-                if literal.predicate in fluent:
+            for place, pattern in enumerate(rule.body):
+                if pattern.predicate in fluent:
                     bound: set[int] = set()
-                    first = self._step(rule, literal, bound)
+                    first = self._step(rule, pattern, bound)
                     others = (*rule.body[:place], *rule.body[place + 1 :])
                     steps = self._steps(rule, others, bound, fluent)
-                    triggers[literal.predicate].append(_Trigger(rule, first, steps))
+                    triggers[pattern.predicate].append(_Trigger(rule, first, steps))
         return triggers
 
-    def _fire(self, trigger: _Trigger, row: Row) -> Iterator[Row]:
-        values = self._unbound(trigger.rule)
-        fits = all(row[position] == values[slot] for position, slot in trigger.first.known)
-        if fits and trigger.first.fill(values, row):
-            yield from self._join(trigger.rule, trigger.others, values)
+    def _fire(self, trigger: _Trigger, row: Row) -> list[Row]:
+        first = trigger.first
+        unbound = self._unbound(trigger.rule)
+        if any(row[position] != unbound[slot] for position, slot in first.known):
+            return []
+        values = first.filled(unbound, row)
+        return self._join(trigger.rule, trigger.others, values) if values is not None else []
 
     def _unbound(self, rule: Rule) -> list[str]:
         return list(rule.values(("",) * len(rule.parameters)))
 
-    def _join(self, rule: Rule, steps: tuple[_Step, ...], values: list[str]) -> Iterator[Row]:
-        if not steps:
-            yield tuple(values[: len(rule.parameters)])
-            return
-        step, *others = steps
-        rest = tuple(others)
-        rows = step.rows(values)
-        self._budget.spend(1 + len(rows))
-        for row in rows:
-            if step.fill(values, row):
-                yield from self._join(rule, rest, values)
+    def _join(self, rule: Rule, steps: tuple[_Step, ...], values: list[str]) -> list[Row]:
+        partial = [values]
+        for step in steps:
+            grown: list[list[str]] = []
+            for each in partial:
+                longer = step.extend(each)
+                self._budget.spend(1 + len(longer))
+                grown += longer
+            partial = grown
+        size = len(rule.parameters)
+        return [tuple(each[:size]) for each in partial]
 
     def _steps(
-        self, rule: Rule, literals: Sequence[Literal], bound: set[int], fluent: frozenset[str]
+        self, rule: Rule, patterns: Sequence[Pattern], bound: set[int], fluent: frozenset[str]
     ) -> tuple[_Step, ...]:
-        """Put literals in an order that leaves few rows early; bind free parameters at the end."""
+        """Put patterns in an order that leaves few rows early; bind free parameters at the end."""
 
-        def cost(literal: Literal) -> tuple[bool, bool, float]:
-            slots = [slot for slot in rule.slots(literal) if slot < len(rule.parameters)]
+        def cost(pattern: Pattern) -> tuple[bool, bool, float]:
+            slots = [slot for slot in pattern.slots if slot < len(rule.parameters)]
             free = sum(slot not in bound for slot in slots)
-            return free > 0, literal.predicate in fluent, free / max(1, len(slots))
+            return free > 0, pattern.predicate in fluent, free / max(1, len(slots))
 
-        waiting = list(literals)
+        waiting = list(patterns)
         steps: list[_Step] = []
         while waiting:
             cheapest = min(waiting, key=cost)
@@ -237,13 +263,13 @@ class Database:
                 steps.append(_Step(index, (), ((0, slot, self._allowed(rule, slot)),), ()))
         return tuple(steps)
 
-    def _step(self, rule: Rule, literal: Literal, bound: set[int]) -> _Step:
-        """Return the step that matches a literal, and add the slots that it fills to `bound`."""
+    def _step(self, rule: Rule, pattern: Pattern, bound: set[int]) -> _Step:
+        """Return the step that matches a pattern, and add the slots that it fills to `bound`."""
         known: list[tuple[int, int]] = []
         fills: list[tuple[int, int, frozenset[str]]] = []
         repeats: list[tuple[int, int]] = []
         filled: set[int] = set()
-        for position, slot in enumerate(rule.slots(literal)):
+        for position, slot in enumerate(pattern.slots):
             if slot in filled:
                 repeats.append((position, slot))
             elif slot in bound or slot >= len(rule.parameters):
@@ -252,7 +278,7 @@ class Database:
                 fills.append((position, slot, self._allowed(rule, slot)))
                 filled.add(slot)
         bound |= filled
-        index = self.relation(literal.predicate).index(tuple(position for position, _ in known))
+        index = self.relation(pattern.predicate).index(tuple(position for position, _ in known))
         return _Step(index, tuple(known), tuple(fills), tuple(repeats))
 
     def _allowed(self, rule: Rule, slot: int) -> frozenset[str]:

@@ -1,68 +1,93 @@
-"""Which actions can be done in a state, without trying them all.
+"""Which operators are applicable in a state, without trying them all.
 
-Most actions need some fact of which few are true at a time, such as where the agent is. Operators
-are filed under one such fact; only those whose fact is true are looked at.
+Most operators need some fact of which few are true at a time, such as where the agent is. They are
+filed under one such fact, and those in a file again under another one that they need.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from sandboxgym.sandboxes.text.grounding import Operator, World
 
 MAX_VIEWS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+class Files:
+    """Operators, each under one bit that it needs, or apart if there is none to file it under."""
+
+    def __init__(self, operators: Iterable[Operator], masks: list[int], used: int = 0) -> None:
+        """File operators.
+
+        Args:
+            operators: The operators.
+            masks: Groups of bits, the best to file by first.
+            used: Bits that are not to be filed by.
+        """
+        self.apart: list[Operator] = []
+        self.by_bit: dict[int, list[Operator]] = {}
+        self.bits = 0
+        for operator in operators:
+            needs = operator.condition.needs & ~used
+            key = next((needs & mask for mask in masks if needs & mask), 0)
+            key &= -key
+            if key:
+                self.by_bit.setdefault(key, []).append(operator)
+                self.bits |= key
+            else:
+                self.apart.append(operator)
+
+    def candidates(self, state: int) -> Iterator[Operator]:
+        """Yield the operators that are apart and those whose bit is set."""
+        yield from self.apart
+        for bit in _single_bits(state & self.bits):
+            yield from self.by_bit[bit]
+
+
 class View:
     """The operators that come into question in a state, and the bits that decide among them."""
 
-    candidates: tuple[Operator, ...]
-    reads: int
+    def __init__(self, operators: list[Operator], masks: list[int], used: int) -> None:
+        self._files = Files(operators, masks, used)
+        self.reads = used
+        for operator in operators:
+            self.reads |= operator.condition.needs | operator.condition.forbids
 
     def applicable(self, state: int) -> list[int]:
         """Return the indices of those whose condition holds, in ascending order."""
-        return [operator.index for operator in self.candidates if operator.condition.holds(state)]
+        candidates = self._files.candidates(state)
+        return sorted([each.index for each in candidates if each.condition.holds(state)])
 
 
 class Successors:
-    """The operators of a world, filed by a fact that each of them needs."""
+    """The operators of a world."""
 
     def __init__(self, world: World) -> None:
-        self._files: dict[int, list[Operator]] = {}
-        for key, operator in zip(_keys(world), world.operators, strict=True):
-            self._files.setdefault(key, []).append(operator)
-        self._always = self._files.pop(0, [])
-        self._key_bits = 0
-        for key in self._files:
-            self._key_bits |= key
+        self._masks = _masks(world)
+        self._files = Files(world.operators, self._masks)
         self._views: dict[int, View] = {}
 
     def view(self, state: int) -> View:
-        """Return the view for a state; its `reads` include whatever the choice of it depends on."""
-        keys = state & self._key_bits
+        """Return the view for a state; its `reads` have all bits that the choice depends on."""
+        keys = state & self._files.bits
         view = self._views.get(keys)
         if view is None:
             if len(self._views) >= MAX_VIEWS:
                 self._views.clear()
-            view = self._views[keys] = self._make(keys)
+            operators = list(self._files.candidates(state))
+            view = self._views[keys] = View(operators, self._masks, self._files.bits)
         return view
 
-    def _make(self, keys: int) -> View:
-        candidates = list(self._always)
-        while keys:
-            key = keys & -keys
-            keys ^= key
-            candidates += self._files[key]
-        reads = self._key_bits
-        for operator in candidates:
-            reads |= operator.condition.needs | operator.condition.forbids
-        candidates.sort(key=lambda operator: operator.index)
-        return View(tuple(candidates), reads)
+
+def _single_bits(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest
+        bits ^= lowest
 
 
-def _keys(world: World) -> list[int]:
-    """Choose for every operator one of the bits that it needs, or 0 if it needs none.
+def _masks(world: World) -> list[int]:
+    """Return the bits of each predicate, those first that are best to file by.
 
     The best predicate is one that many operators need and few facts satisfy, judged by the start.
     """
@@ -74,10 +99,4 @@ def _keys(world: World) -> list[int]:
         users = sum(1 for operator in world.operators if operator.condition.needs & mask)
         return users / (1 + (world.init & mask).bit_count())
 
-    masks = sorted(of_predicate.values(), key=worth, reverse=True)
-    keys: list[int] = []
-    for operator in world.operators:
-        shared = (operator.condition.needs & mask for mask in masks)
-        needed = next((bits for bits in shared if bits), 0)
-        keys.append(needed & -needed)
-    return keys
+    return sorted(of_predicate.values(), key=worth, reverse=True)
