@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import operator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -167,20 +168,19 @@ class Game:
         self._world = world
         self._successors = Successors(world)
         self._moves = tuple(
-            Move(operator, facts.scope(operator), *texts[operator.action.name])
-            for operator in world.operators
+            Move(each, facts.scope(each), *texts[each.action.name]) for each in world.operators
         )
         self._opening = composer.compose((Symbol("intro"),), ()).tell(Telling(world.init), ())
         self.task = self._opening.partition(_TASK)[2].partition("\n")[0]
 
-        # What the results below depend on, and the results.
-        self._command_reads = 0
-        for action in domain.actions:
-            self._command_reads |= depends_on(
-                texts[action.name][0], (None,) * len(action.parameters)
-            )
-        self._feedback_reads: dict[Move, int] = {}
+        # Results that can be computed again, by the bits that they depend on.
         self._goal_reads = world.goal_reads()
+        self._feedback_reads: dict[Move, int] = {}
+        self._command_reads: dict[str, int] = {}
+        for action in domain.actions:
+            anything = (None,) * len(action.parameters)
+            self._command_reads[action.name] = depends_on(texts[action.name][0], anything)
+        self._any_command_reads = functools.reduce(operator.or_, self._command_reads.values(), 0)
         self._menus: dict[int, Menu] = {}
         self._commands: dict[Move, str] = {}
         self._told: dict[tuple[Move, int], str] = {}
@@ -223,7 +223,7 @@ class Game:
     def menu(self, state: int) -> Menu:
         """Return what can be commanded in a state."""
         view = self._successors.view(state)
-        key = state & (view.reads | self._command_reads)
+        key = state & (view.reads | self._any_command_reads)
         menu = self._menus.get(key)
         if menu is None:
             moves: dict[str, Move] = {}
@@ -254,12 +254,12 @@ class Game:
 
     def plan(self, state: int) -> list[str] | None:
         """Return commands that win from a state, or None if none were found."""
-        operators = find_plan(self._world, state)
-        if operators is None:
+        plan = find_plan(self._world, state)
+        if plan is None:
             return None
         commands: list[str] = []
-        for operator in operators:
-            move = self._moves[operator.index]
+        for step in plan:
+            move = self._moves[step.index]
             command = self._command(move, state)
             meant = self.menu(state).moves.get(command)
             if meant is None or command != command.strip():
@@ -272,7 +272,7 @@ class Game:
         command = self._commands.get(move)
         if command is None:
             command = self._tell(move.command, move, state)
-            if not depends_on(move.command, move.scope):
+            if not self._command_reads[move.operator.action.name]:
                 self._commands[move] = command
         return command
 
