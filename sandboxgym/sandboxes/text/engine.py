@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from sandboxgym.core.errors import DataNotFoundError, GameFileError, SnapshotCorruptError
 from sandboxgym.sandboxes.text.grounding import Operator, ground
 from sandboxgym.sandboxes.text.pddl import Action, parse_domain, parse_problem
-from sandboxgym.sandboxes.text.planner import find_plan
+from sandboxgym.sandboxes.text.planner import Planner
 from sandboxgym.sandboxes.text.story import (
     Composed,
     Composer,
@@ -181,6 +181,7 @@ class Game:
             anything = (None,) * len(action.parameters)
             self._command_reads[action.name] = depends_on(texts[action.name][0], anything)
         self._any_command_reads = functools.reduce(operator.or_, self._command_reads.values(), 0)
+        self._planner: Planner | None = None
         self._menus: dict[int, Menu] = {}
         self._commands: dict[Move, str] = {}
         self._told: dict[tuple[Move, int], str] = {}
@@ -254,7 +255,9 @@ class Game:
 
     def plan(self, state: int) -> list[str] | None:
         """Return commands that win from a state, or None if none were found."""
-        plan = find_plan(self._world, state)
+        if self._planner is None:
+            self._planner = Planner(self._world, self._successors)
+        plan = self._planner.plan(state)
         if plan is None:
             return None
         commands: list[str] = []

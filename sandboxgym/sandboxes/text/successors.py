@@ -40,7 +40,7 @@ class Files:
     def candidates(self, state: int) -> Iterator[Operator]:
         """Yield the operators that are apart and those whose bit is set."""
         yield from self.apart
-        for bit in _single_bits(state & self.bits):
+        for bit in single_bits(state & self.bits):
             yield from self.by_bit[bit]
 
 
@@ -79,7 +79,8 @@ class Successors:
         return view
 
 
-def _single_bits(bits: int) -> Iterator[int]:
+def single_bits(bits: int) -> Iterator[int]:
+    """Yield every bit that is set, as a number of its own."""
     while bits:
         lowest = bits & -bits
         yield lowest
