@@ -1,0 +1,85 @@
+"""How the numbers on the page came about: the machine, the versions, the commit."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sandboxgym_learners.report.load import Run
+
+
+def machine() -> str:
+    """Where this code runs: the processor, the cores it may use, the system and the Python."""
+    cores = usable_cores()
+    python = platform.python_version()
+    return f"{_processor()}, {cores} cores, {platform.system()}, Python {python}"
+
+
+def usable_cores() -> int:
+    """How many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def setting(runs: Sequence[Run]) -> str:
+    """What was trained on and how much of it, where all runs agree about it."""
+    worlds = {_world(run.config) for run in runs}
+    budgets = {run.config.get("budget") for run in runs}
+    seeds = {len([other for other in runs if other.algo == run.algo]) for run in runs}
+    parts = [worlds.pop() if len(worlds) == 1 else "several worlds"]
+    parts.append(f"{seeds.pop()} seeds each" if len(seeds) == 1 else "not the same number of seeds")
+    budget = budgets.pop() if len(budgets) == 1 else None
+    if isinstance(budget, (int, float)):
+        parts.append(f"a budget of {budget:,.0f} each")
+    else:
+        parts.append("not the same budget")
+    return ", ".join(parts)
+
+
+def versions(runs: Sequence[Run]) -> dict[str, str]:
+    """What the runs ran with; several versions of one package are all listed."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for name, version in run.versions.items():
+            found.setdefault(name, []).append(str(version))
+    return {name: " and ".join(sorted(set(several))) for name, several in found.items()}
+
+
+def commit() -> str | None:
+    """The commit of the source tree that this code runs from; None where there is none."""
+    here = Path(__file__).parent
+    described = _git(here, "describe", "--always", "--dirty", "--abbrev=12")
+    tracked = _git(here, "ls-files", "--error-unmatch", Path(__file__).name)
+    return described if described and tracked else None
+
+
+def _world(config: dict[str, Any]) -> str:
+    world = config.get("world") or {}
+    arguments = ", ".join(f"{name} {value}" for name, value in world.get("arguments", {}).items())
+    name = str(world.get("env", "an environment that is not named"))
+    return f"{name} ({arguments})" if arguments else name
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.is_file():
+        for line in information.read_text("utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,498 @@
+"""The report on invented runs: the data of the page, and the page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import statistics
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from sandboxgym_learners.advantages import nested_loo
+from sandboxgym_learners.report import load_runs, write_report
+from sandboxgym_learners.report.__main__ import main
+from sandboxgym_learners.report.curves import Points, area_under, band, interval
+from sandboxgym_learners.report.load import by_algorithm, load_run
+from sandboxgym_learners.report.page import embed, render, report_data
+from sandboxgym_learners.report.results import matched_compute, table, verdict
+from sandboxgym_learners.report.tree_view import LONGEST_TEXT, ROOT, TreeView
+from sandboxgym_learners.runlog import RunDirectoryError
+from sandboxgym_learners.tree import Group, Segment
+from tests.learners.browser import in_browser
+from tests.learners.run_fixtures import episode, make_run, rollout_tree, step
+
+ATTACK = (
+    "</script><script>document.title='pwned'</script>"
+    "<img src=x onerror=\"document.title='pwned'\"><!--<script>@@SCRIPT@@ \u2028 \ud800 ]]>"
+)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    folders = [
+        make_run(tmp_path / f"{algo}-{seed}", algo, seed, skill=skill)
+        for algo, skill in (("rloo", 0.2), ("bpo", 0.5))
+        for seed in range(3)
+    ]
+    return load_runs(folders)
+
+
+def embedded(page: Path) -> dict:
+    text = page.read_text("utf-8")
+    block = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    return json.loads(block[1])
+
+
+# ---- statistics --------------------------------------------------------------------------------
+
+
+def test_interval_is_students():
+    # 0.95 quantile of t with 4 degrees of freedom is 2.1318; stdev of 1..5 is sqrt(2.5)
+    found = interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.mean == 3.0
+    assert found.margin == pytest.approx(2.1318 * math.sqrt(2.5) / math.sqrt(5), rel=1e-3)
+
+
+def test_interval_of_many_values_uses_the_right_quantile():
+    values = [0.0, 1.0] * 10  # 19 degrees of freedom: 1.7291
+    error = statistics.stdev(values) / math.sqrt(20)
+    assert interval(values).margin == pytest.approx(1.7291 * error, rel=1e-4)
+
+
+def test_interval_of_one_seed_has_no_margin():
+    assert interval([0.5]).margin is None
+    assert interval([0.5]).overlaps(interval([0.1, 0.2])) is None
+
+
+def test_band_reads_runs_at_the_same_places_and_never_beyond_the_shortest():
+    found = band([Points([0, 10], [0.0, 1.0]), Points([0, 4, 20], [0.0, 0.8, 0.8])])
+    assert found is not None
+    assert (found.x[0], found.x[-1]) == (0, 10)
+    at_five = found.x.index(5.0)
+    assert found.mean[at_five] == pytest.approx((0.5 + 0.8) / 2)
+    assert found.low[at_five] < found.mean[at_five] < found.high[at_five]
+
+
+def test_band_of_nothing_is_nothing():
+    assert band([Points([], [])]) is None
+    assert band([Points([0, 1], [1, 1]), Points([5, 6], [1, 1])]) is None
+
+
+def test_points_leave_out_what_is_unknown_or_infinite():
+    points = Points.of([(0, None), (1, 0.5), (2, math.nan), (3, math.inf)])
+    assert points == Points([1], [0.5])
+
+
+def test_smoothing_keeps_a_straight_line():
+    line = Points([0, 1, 2, 3, 4], [0.0, 1.0, 2.0, 3.0, 4.0])
+    assert line.smoothed(3).y == [0.5, 1.0, 2.0, 3.0, 3.5]
+    assert line.smoothed(1) == line
+
+
+def test_area_is_the_mean_height_up_to_the_end():
+    assert area_under(Points([0, 10], [0.0, 1.0]), end=10) == pytest.approx(0.5)
+    assert area_under(Points([0, 10], [0.0, 1.0]), end=5) == pytest.approx(0.25)
+    assert area_under(Points([0, 10], [0.0, 1.0]), end=20) == pytest.approx(0.75, abs=1e-2)
+
+
+# ---- results -----------------------------------------------------------------------------------
+
+
+def test_table_has_the_final_evaluations_of_all_seeds(runs):
+    bpo, rloo = table(by_algorithm(runs))
+    finals = [run.updates[-1].eval_success for run in runs if run.algo == "bpo"]
+    assert bpo.algo == "bpo"
+    assert bpo.seeds == rloo.seeds == [0, 1, 2]
+    assert bpo.final.mean == pytest.approx(statistics.fmean(finals))
+    assert bpo.start.mean == pytest.approx(0.2)
+    assert bpo.area.mean < bpo.final.mean
+    assert (bpo.restores, rloo.restores) == (56 * 40, 0)
+    assert bpo.minutes == pytest.approx(43 / 60)
+
+
+def test_matched_compute_is_what_every_run_reached(tmp_path):
+    folders = [make_run(tmp_path / "a", "bpo", 0, updates=40)]
+    folders.append(make_run(tmp_path / "b", "rloo", 0, updates=20))
+    groups = by_algorithm(load_runs(folders))
+    short = groups["rloo"][0].updates[-1].compute
+    assert matched_compute(groups) == short
+    assert any("did not cost the same" in line for line in verdict(table(groups)))
+
+
+def test_verdict_says_who_is_ahead_and_whether_the_seeds_tell(runs):
+    lines = verdict(table(by_algorithm(runs)))
+    assert lines[0].index("BPO") < lines[0].index("RLOO")
+    assert lines[1] == "The 90 % intervals of BPO and RLOO do not overlap."
+
+
+def test_verdict_of_like_runs_does_not_claim_a_difference(tmp_path):
+    folders = [
+        make_run(tmp_path / f"{algo}-{seed}", algo, seed)
+        for algo in ("bpo", "rloo")
+        for seed in range(3)
+    ]
+    assert "do not tell them apart" in verdict(table(by_algorithm(load_runs(folders))))[1]
+
+
+def test_verdict_of_one_seed_says_that_it_cannot_tell(tmp_path):
+    folders = [make_run(tmp_path / algo, algo, 0) for algo in ("bpo", "rloo")]
+    assert "One seed cannot tell" in verdict(table(by_algorithm(load_runs(folders))))[1]
+
+
+def test_verdict_names_unfinished_runs(tmp_path):
+    run = load_run(make_run(tmp_path / "a", "bpo", 0, complete=False))
+    assert "1 of the runs had not reached their end." in verdict(table({"bpo": [run]}))
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def test_runs_come_sorted(runs):
+    assert [(run.algo, run.seed) for run in runs] == [
+        ("bpo", 0), ("bpo", 1), ("bpo", 2), ("rloo", 0), ("rloo", 1), ("rloo", 2)
+    ]  # fmt: skip
+
+
+def test_the_same_seed_twice_is_refused(tmp_path):
+    folders = [make_run(tmp_path / name, "bpo", 0) for name in ("a", "b")]
+    with pytest.raises(RunDirectoryError, match="both bpo with seed 0"):
+        load_runs(folders)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"config": {"algo": "bpo"}, "versions": {}}'])
+def test_a_broken_configuration_is_named(tmp_path, content):
+    folder = make_run(tmp_path / "a", "bpo", 0)
+    (folder / "config.json").write_text(content)
+    with pytest.raises(RunDirectoryError, match=r"config\.json"):
+        load_run(folder)
+
+
+def test_a_broken_tree_is_named(tmp_path):
+    folder = make_run(tmp_path / "a", "bpo", 0)
+    (folder / "trees" / "000040.json").write_text(
+        '{"update": 40, "task": 1, "tree": {"planned": 2}}'
+    )
+    with pytest.raises(RunDirectoryError, match=r"000040\.json"):
+        report_data(load_runs([folder]), command="c")
+
+
+def test_command_line_reports_errors_on_one_line(tmp_path, capsys):
+    assert main([str(tmp_path / "nothing"), "--out", str(tmp_path / "out")]) == 1
+    assert "config.json is missing" in capsys.readouterr().err
+
+
+def test_command_line_writes_the_page(tmp_path, capsys):
+    folder = make_run(tmp_path / "a", "bpo", 0)
+    assert main([str(folder), "--out", str(tmp_path / "out")]) == 0
+    page = tmp_path / "out" / "index.html"
+    assert capsys.readouterr().out.strip() == str(page)
+    assert embedded(page)["made"]["command"].startswith("python -m sandboxgym_learners.report ")
+
+
+# ---- the tree ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nested():
+    """Two roots; the first branches at step 2 into 3, whose backbone branches at step 4 into 2."""
+    dice = random.Random(0)
+    inner = Group([episode(4, 6, dice, won=True), episode(4, 4, dice, won=True)], planned=2)
+    backbone = Segment([step(depth, dice) for depth in (2, 3)], branch=inner)
+    outer = Group(
+        [backbone, episode(2, 5, dice, won=False), episode(2, 3, dice, won=True)], planned=3
+    )
+    first = Segment([step(depth, dice) for depth in (0, 1)], branch=outer)
+    tree = Group([first, episode(0, 2, dice, won=False)], planned=2)
+    nested_loo(tree)
+    return tree
+
+
+def test_backbones_keep_their_lane_and_forks_get_lanes_below(nested):
+    view = TreeView(nested)
+    assert [fan.lanes for fan in view.fans] == [[0, 4], [0, 2, 3], [0, 1]]
+    assert [fan.level for fan in view.fans] == [0, 1, 2]
+    assert view.lanes == 5
+    assert [(end.lane, end.depth) for end in view.ends] == [(0, 7), (1, 5), (2, 6), (3, 4), (4, 3)]
+
+
+def test_every_decision_is_drawn_once_with_its_own_numbers(nested):
+    view = TreeView(nested)
+    steps = list(nested.steps())
+    texts = list(view.texts)
+    assert len(view.nodes) == len(steps)
+    assert {(node.lane, node.depth) for node in view.nodes} == {
+        (node.lane, node.depth) for node in view.nodes
+    }
+    for node, taken in zip(view.nodes, steps, strict=True):
+        assert (node.depth, node.advantage, node.weight) == (
+            taken.depth,
+            taken.advantage,
+            taken.weight,
+        )
+        assert texts[node.action] == taken.action
+        assert texts[node.prompt] == taken.prompt
+        assert tuple(texts[candidate] for candidate in node.candidates) == taken.candidates
+
+
+def test_parents_come_first_and_one_step_earlier(nested):
+    view = TreeView(nested)
+    for index, node in enumerate(view.nodes):
+        assert node.parent < index
+        above = -1 if node.parent == ROOT else view.nodes[node.parent].depth
+        assert node.depth == above + 1
+
+
+def test_groups_know_their_returns_and_whether_they_teach(nested):
+    outer, inner = TreeView(nested).fans[1:]
+    assert outer.returns == [1.0, 0.0, 1.0]
+    assert not outer.constant
+    assert inner.returns == [1.0, 1.0]
+    assert inner.constant
+
+
+def test_a_branch_point_in_front_of_the_first_decision():
+    dice = random.Random(0)
+    forks = Group([episode(0, 2, dice), episode(0, 1, dice)], planned=2)
+    view = TreeView(Group([Segment([], branch=forks), episode(0, 1, dice)], planned=2))
+    assert [fan.parent for fan in view.fans] == [ROOT, ROOT]
+    assert view.fans[0].first == [0, 5]
+    assert view.fans[1].first == [0, 3]
+
+
+def test_texts_are_kept_once_and_not_without_end():
+    dice = random.Random(0)
+    long = step(0, dice, prompt="x" * (LONGEST_TEXT + 7))
+    view = TreeView(Group([Segment([long]), Segment([long])], planned=2))
+    (prompt,) = [text for text in view.texts if text.startswith("xxx")]
+    assert prompt.endswith("… (7 more characters are not shown)")
+
+
+def test_the_most_telling_tree_comes_first(runs):
+    trees = report_data(runs, command="c")["trees"]
+    assert trees[0]["algo"] == "bpo"
+    assert {(tree["algo"], tree["update"]) for tree in trees} == {
+        (algo, update) for algo in ("bpo", "rloo") for update in (10, 30, 40)
+    }
+
+
+# ---- the page ----------------------------------------------------------------------------------
+
+
+def test_charts_hold_all_algorithms_and_seeds(runs):
+    data = report_data(runs, command="c")
+    assert [series["algo"] for series in data["success"]["series"]] == ["bpo", "rloo"]
+    assert [len(series["seeds"]) for series in data["success"]["series"]] == [3, 3]
+    last = data["success"]["series"][0]["seeds"][0]
+    assert last["y"][-1] == runs[0].updates[-1].eval_success
+
+
+def test_what_no_run_knows_is_left_out(tmp_path):
+    runs = load_runs([make_run(tmp_path / "a", "rloo", 0)])
+    titles = {chart["title"] for chart in report_data(runs, command="c")["branching"]}
+    assert "Entropy" in titles
+    assert "Groups with a single action" not in titles
+
+
+def test_variance_at_equal_cost_is_the_product(tmp_path):
+    run = load_run(make_run(tmp_path / "a", "rloo", 0, updates=5))
+    (chart, *_) = report_data([run], command="c")["variance"]
+    expected = [row.grad_variance * row.grad_cost for row in run.updates[1:]]
+    assert chart["series"][0]["seeds"][0]["y"] == pytest.approx(expected)
+
+
+def test_the_page_loads_nothing(runs, tmp_path):
+    text = write_report(runs, tmp_path / "out", command="c").read_text("utf-8")
+    outside = re.sub(r'<script type="application/json".*?</script>', "", text, flags=re.DOTALL)
+    assert re.findall(r"https?://[^\s\"']+", outside) == ["http://www.w3.org/2000/svg"]
+    assert "src=" not in outside
+    assert "default-src 'none'" in outside
+
+
+def test_the_scripts_never_read_markup():
+    static = resources.files("sandboxgym_learners.report") / "static"
+    for file in static.iterdir():
+        if file.name.endswith(".js"):
+            code = file.read_text("utf-8")
+            for word in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("):
+                assert word not in code, f"{word} in {file.name}"
+
+
+def test_no_text_can_end_the_data_block():
+    text = embed({"attack": ATTACK})
+    assert not set("<>&") & set(text)
+    assert text.isascii()
+    assert json.loads(text)["attack"] == ATTACK.replace("\ud800", "\ufffd")
+
+
+def test_numbers_that_are_not_finite_become_null():
+    assert json.loads(embed({"a": [math.nan, math.inf, 1.5]})) == {"a": [None, None, 1.5]}
+
+
+def test_texts_are_not_searched_for_placeholders():
+    page = render({"text": "@@STYLE@@"})
+    assert page.count("@@STYLE@@") == 1
+
+
+@pytest.fixture
+def page(runs, tmp_path):
+    return write_report(runs, tmp_path / "out", command="python -m demo")
+
+
+def test_browser_draws_every_section(page):
+    found = in_browser(
+        page,
+        """
+        const count = (selector) => document.querySelectorAll(selector).length;
+        return {
+          title: document.title,
+          sections: [...document.querySelectorAll("h2")].map((h) => h.textContent),
+          success: count("section:nth-of-type(1) .mean"),
+          seeds: count("section:nth-of-type(1) .seed"),
+          bands: count("section:nth-of-type(1) .band"),
+          bars: count(".bar"),
+          paths: [...document.querySelectorAll("path")].map((path) => path.getAttribute("d")),
+          rows: [...document.querySelectorAll(".results tbody tr")].map(
+            (row) => row.children[1].textContent),
+        };
+        """,
+    )
+    assert found["title"] == "Training report: BPO and RLOO"
+    assert len(found["sections"]) == 6
+    assert (found["success"], found["seeds"], found["bands"], found["bars"]) == (2, 6, 2, 2)
+    assert not [path for path in found["paths"] if re.search("NaN|undefined", path)]
+    assert all(re.fullmatch(r"[\d.]+ ± [\d.]+ %", row) for row in found["rows"])
+
+
+def test_browser_draws_all_of_the_tree(page):
+    tree = embedded(page)["trees"][0]
+    found = in_browser(
+        page,
+        """
+        const count = (selector) => document.querySelectorAll(selector).length;
+        return { nodes: count(".nodes circle"), ends: count(".ends circle"),
+                 won: count(".ends .won"), constant: count(".fan.constant"), fans: count(".fan") };
+        """,
+    )
+    assert found["nodes"] == len(tree["nodes"]["depth"])
+    assert found["ends"] == tree["episodes"]
+    assert found["won"] == sum(bool(end["success"]) for end in tree["ends"])
+    assert found["constant"] == sum(fan["constant"] for fan in tree["fans"]) > 0
+    assert found["fans"] == len(tree["fans"])
+
+
+def test_browser_walks_the_tree_by_keys_and_clicks(page):
+    tree = embedded(page)["trees"][0]
+    fan = next(fan for fan in tree["fans"] if fan["level"] > 0 and not fan["constant"])
+    action = lambda node: tree["texts"][tree["nodes"]["action"][node]]  # noqa: E731
+    found = in_browser(
+        page,
+        """
+        const scroll = document.querySelector(".tree-scroll");
+        const state = () => [".crumbs", ".panel h3"].map(
+          (selector) => document.querySelector(selector).textContent);
+        const press = (key) => {
+          scroll.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+          return state();
+        };
+        const result = { first: state() };
+        result.down = press("ArrowDown");
+        result.right = press("ArrowRight");
+        result.left = press("ArrowLeft");
+        result.up = press("ArrowUp");
+        result.before = press("ArrowLeft");
+        result.home = press("Home");
+        result.stay = press("ArrowLeft");
+        const { x, y } = [...document.querySelectorAll(".nodes circle")].at(-1)
+          .getBoundingClientRect();
+        scroll.dispatchEvent(new MouseEvent("click", { clientX: x + 1, clientY: y + 1 }));
+        result.clicked = state();
+        return result;
+        """,
+    )
+    at, siblings = fan["depth"], fan["first"]
+    assert found["first"] == [
+        f"Step {at} · backbone 1 of 8, parted at step {at}",
+        action(siblings[0]),
+    ]
+    assert found["down"] == [f"Step {at} · fork 2 of 8, parted at step {at}", action(siblings[1])]
+    assert found["right"][0].startswith(f"Step {at + 1} · fork 2 of 8")
+    assert found["left"] == found["down"]
+    assert found["up"] == found["first"]
+    assert found["before"][0].startswith(f"Step {at - 1} · root ")
+    assert found["home"][0].startswith("Step 0 · root ")
+    assert found["stay"] == found["home"]
+    final = len(tree["nodes"]["depth"]) - 1
+    assert found["clicked"][1] == action(final)
+    assert found["clicked"][0].startswith(f"Step {tree['nodes']['depth'][final]} · fork 8 of 8")
+
+
+def test_browser_shows_another_tree_when_asked(page):
+    tree = embedded(page)["trees"][-1]
+    found = in_browser(
+        page,
+        """
+        const choice = document.querySelector("#tree-choice");
+        choice.value = choice.options.length - 1;
+        choice.dispatchEvent(new Event("change"));
+        return document.querySelector(".tree .note").textContent;
+        """,
+    )
+    assert found.startswith(f"{tree['episodes']} episodes from ")
+
+
+def test_browser_is_not_taken_over_by_texts(tmp_path):
+    tree = rollout_tree(random.Random(1), forks=2)
+    for taken in tree.steps():
+        taken.prompt = taken.action = taken.observation = ATTACK
+        taken.candidates = (ATTACK, ATTACK)
+    folder = make_run(tmp_path / "a", "bpo", 0, tree=tree, config={"world": {"env": ATTACK}})
+    page = write_report(load_runs([folder]), tmp_path / "out", command=ATTACK)
+    found = in_browser(
+        page,
+        """
+        const count = (selector) => document.querySelectorAll(selector).length;
+        return { title: document.title, images: count("img"), scripts: count("script"),
+                 action: document.querySelector(".panel h3").textContent,
+                 command: document.querySelector("code").textContent };
+        """,
+    )
+    assert found["title"] == "Training report: BPO"
+    assert found["images"] == 0
+    assert found["scripts"] == 3  # the data, the page's own, and the one that asks
+    assert found["action"].startswith("</script><script>document.title='pwned'")
+    assert found["command"] == found["action"]
+
+
+def test_browser_refuses_a_foreign_script(page):
+    smuggled = page.read_text("utf-8").replace(
+        "</body>", "<script>document.title = 'pwned'</script></body>"
+    )
+    page.write_text(smuggled, "utf-8")
+    assert in_browser(page, "return document.title") == "Training report: BPO and RLOO"
+
+
+def test_browser_fits_the_page_on_a_phone(page):
+    script = "return [innerWidth, document.documentElement.scrollWidth]"
+    window, content = in_browser(page, script, width=390)
+    assert window == 390
+    assert content <= window
+
+
+def test_browser_draws_a_large_tree(tmp_path):
+    tree = rollout_tree(random.Random(2), roots=8, forks=32, length=60)
+    assert tree.env_steps() > 2000
+    folder = make_run(tmp_path / "a", "bpo", 0, tree=tree)
+    page = write_report(load_runs([folder]), tmp_path / "out", command="c")
+    count = 'return document.querySelectorAll(".nodes circle").length'
+    assert in_browser(page, count) == tree.env_steps()
+
+
+def test_browser_shows_a_run_that_has_not_begun(tmp_path):
+    folder = make_run(tmp_path / "a", "bpo", 0, updates=0, complete=False)
+    page = write_report(load_runs([folder]), tmp_path / "out", command="c")
+    titles = "return [...document.querySelectorAll('h2')].map((h) => h.textContent)"
+    assert "A rollout tree" not in in_browser(page, titles)
