@@ -165,16 +165,6 @@ def paper(tree: Group, *, decay: float = 0.95) -> None:
             step.advantage += decay**distance * carried
 
 
-ESTIMATORS: dict[str, Estimator] = {
-    "nested_loo": nested_loo,
-    "rloo": rloo,
-    "grpo": grpo,
-    "vineppo": vineppo,
-    "paper": paper,
-}
-"""The estimators by the name that a configuration gives them, each with its defaults."""
-
-
 def leave_one_out(values: Sequence[float]) -> list[float]:
     """Each value less the mean of the others; 0 for a value that is alone.
 
