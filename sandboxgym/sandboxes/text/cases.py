@@ -19,6 +19,7 @@ from sandboxgym.sandboxes.text.pddl import (
 )
 
 MAX_CASES = 500
+MAX_CASE_SIZE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ class Case:
     positive: tuple[Literal, ...] = ()
     negative: tuple[Literal, ...] = ()
     universal: tuple[ForAll, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How much must be bound and checked."""
+        literals = len(self.positive) + len(self.negative) + len(self.universal)
+        return len(self.parameters) + literals
 
     def __add__(self, other: Case) -> Case:
         """Return the conjunction of two cases."""
@@ -85,10 +92,10 @@ def _limited(cases: Iterable[Case]) -> list[Case]:
     result: list[Case] = []
     for case in cases:
         result.append(case)
-        if len(result) > MAX_CASES:
+        if len(result) > MAX_CASES or case.size > MAX_CASE_SIZE:
             raise GameFileError(
-                f"a condition has more than {MAX_CASES} cases once its 'or's are multiplied out; "
-                "write it with fewer"
+                f"a condition has more than {MAX_CASES} cases once its 'or's are multiplied out, "
+                f"or a case with more than {MAX_CASE_SIZE} literals and variables; simplify it"
             )
     return result
 

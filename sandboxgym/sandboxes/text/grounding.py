@@ -105,6 +105,11 @@ class FactTable:
         """The number of bits of a state."""
         return len(self.facts) + len(self.hearsay) + len(self.denials)
 
+    @property
+    def truth(self) -> int:
+        """All bits that say what is true."""
+        return (1 << len(self.facts)) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class World:
@@ -120,6 +125,10 @@ class World:
     def won(self, state: int) -> bool:
         """Whether the goal holds."""
         return all(any(clause.holds(state) for clause in group) for group in self.goal)
+
+    def true_at_start(self) -> int:
+        """Return the facts that hold first, without what the story says of them."""
+        return self.init & self.table.truth
 
     def goal_reads(self) -> int:
         """Return the bits that the goal depends on."""

@@ -10,8 +10,7 @@ from typing import TypeAlias
 from sandboxgym.core.errors import GameFileError
 from sandboxgym.sandboxes.text.pddl import Fact, Literal, Typed
 
-MAX_WORK = 2_000_000
-MAX_RULE_SIZE = 200
+MAX_WORK = 500_000
 
 Row: TypeAlias = tuple[str, ...]
 Slots: TypeAlias = tuple[int, ...]
@@ -79,10 +78,6 @@ class Rule:
     def __init__(
         self, parameters: Sequence[Typed], body: Sequence[Literal], heads: Sequence[Literal] = ()
     ) -> None:
-        if len(parameters) + len(body) > MAX_RULE_SIZE:
-            raise GameFileError(
-                f"an action or the goal has more than {MAX_RULE_SIZE} parameters and conditions"
-            )
         self.parameters = tuple(parameters)
         self.bindings: dict[Row, None] = {}
         """All bindings for which the body can ever hold, once `saturate` has found them."""
@@ -188,6 +183,7 @@ class Database:
         def found(rule: Rule, bindings: list[Row]) -> None:
             for binding in bindings:
                 if binding not in rule.bindings:
+                    self._budget.spend(len(rule.heads))
                     rule.bindings[binding] = None
                     values = rule.values(binding)
                     for head in rule.heads:

@@ -20,6 +20,8 @@ from typing import TypeAlias
 from sandboxgym.core.errors import GameFileError
 
 MAX_NESTING = 64
+MAX_TYPES = 500
+MAX_EFFECTS = 200
 MAX_OBJECTS = 5_000
 MAX_INIT_FACTS = 50_000
 
@@ -362,6 +364,8 @@ def parse_domain(text: str) -> Domain:
 
 def _supertypes(types: tuple[Typed, ...]) -> dict[str, frozenset[str]]:
     """Return every type with all its ancestors; `object` is the root unless the domain differs."""
+    if len(types) > MAX_TYPES:
+        raise GameFileError(f"the domain has {len(types)} types, more than {MAX_TYPES}")
     parents: dict[str, set[str]] = {"object": set()}
     for declared in types:
         parents.setdefault(declared.name, set()).add(declared.type)
@@ -400,12 +404,11 @@ def _action(section: list[Expression], arities: dict[str, int]) -> Action:
     parameters = _variables(fields.get(":parameters", []), f"parameters of action {name!r}")
     variables = frozenset(parameter.name for parameter in parameters)
     reader = _Reader(arities, f"action {name!r}")
-    return Action(
-        name,
-        parameters,
-        reader.condition(fields.get(":precondition", []), variables),
-        tuple(reader.effects(fields.get(":effect", []), variables)),
-    )
+    precondition = reader.condition(fields.get(":precondition", []), variables)
+    effects = tuple(reader.effects(fields.get(":effect", []), variables))
+    if len(effects) > MAX_EFFECTS:
+        raise GameFileError(f"action {name!r} has more than {MAX_EFFECTS} effects")
+    return Action(name, parameters, precondition, effects)
 
 
 def parse_problem(text: str, domain: Domain) -> Problem:

@@ -15,7 +15,7 @@ from itertools import count
 from sandboxgym.sandboxes.text.grounding import Operator, World
 from sandboxgym.sandboxes.text.successors import Successors, single_bits
 
-MAX_EVALUATIONS = 1_000
+MAX_WORK = 5_000_000
 
 
 class Planner:
@@ -33,19 +33,19 @@ class Planner:
 
     def _search(self, start: int) -> list[Operator] | None:
         """Search greedily; a state is judged when its turn comes, until then by its parent."""
-        truth = (1 << len(self._world.table.facts)) - 1
+        truth = self._world.table.truth
         order = count()
         waiting: list[tuple[int, bool, int, _Node]] = [(0, False, next(order), _Node(start))]
         seen: set[int] = set()
-        evaluations = 0
-        while waiting and evaluations < MAX_EVALUATIONS:
+        work = 0
+        while waiting and work < MAX_WORK:
             node = heappop(waiting)[-1]
             if node.state & truth in seen:
                 continue
             seen.add(node.state & truth)
             if self._world.won(node.state):
                 return list(node.steps())
-            evaluations += 1
+            work += self._relaxation.size
             relaxed = self._relaxation.solve(node.state)
             if relaxed is None:
                 continue  # a dead end: not even the simpler problem has a solution
@@ -114,6 +114,7 @@ class _Relaxation:
         self._first_group = 2 * world.table.width
         self._goal = self._first_group + len(world.goal)
         self._achievers = _relevant([*self._of_goal(world), *self._of_operators(world)], self._goal)
+        self.size = 1 + len(self._achievers)
         self._useful = {achiever.operator for achiever in self._achievers}
         self._sizes = [len(achiever.conditions) for achiever in self._achievers]
         self._conditional_on: dict[int, list[int]] = {}

@@ -38,10 +38,13 @@ from sandboxgym.sandboxes.text.twl2 import (
 MAX_DEPTH = 50
 MAX_PARTS = 20_000
 MAX_SIGNATURES = 10_000
+MAX_INDEXED = 2_000_000
 MAX_TELLING_WORK = 200_000
 
 Scope: TypeAlias = tuple[Entity, ...]
 PartialScope: TypeAlias = "tuple[Entity | None, ...]"
+_Signature: TypeAlias = tuple[str, ...]
+_LookupKey: TypeAlias = tuple[str, _Signature, tuple[int, ...]]
 
 _DENIED = "not_"
 _PUNCTUATION = {"_bar_": "|", "_minus_": "-", "_plus_": "+", "_dot_": ".", "_comma_": ","}
@@ -106,7 +109,8 @@ class Facts:
         self._strangers: dict[tuple[str, str], Entity] = {}
         self._subtypes = _subtypes(domain)
         self._rows = self._told(world)
-        self._lookups: dict[tuple[Question, tuple[int, ...]], dict[Scope, Answers]] = {}
+        self._lookups: dict[_LookupKey, dict[Scope, Answers]] = {}
+        self._indexed = 0
 
     def entity(self, name: str, type_name: str) -> Entity:
         """Return an object as it is bound to a variable of a type.
@@ -132,11 +136,16 @@ class Facts:
 
     def lookup(self, question: Question, known: tuple[int, ...]) -> dict[Scope, Answers]:
         """Return the answers to a question by the entities at the known positions."""
-        key = (question, known)
+        types = tuple([arg.type for arg in question.args])
+        key = (question.predicate, types, known)
         if key not in self._lookups:
             grouped: dict[Scope, list[tuple[Scope, int]]] = {}
-            for signature in self._signatures(tuple(arg.type for arg in question.args)):
-                for args, mask in self._rows.get((question.predicate, signature), ()):
+            for signature in self._signatures(types):
+                rows = self._rows.get((question.predicate, signature), ())
+                self._indexed += 1 + len(rows)
+                if self._indexed > MAX_INDEXED:
+                    raise GameFileError("the grammar asks too many different things; shorten it")
+                for args, mask in rows:
                     at = tuple([args[position] for position in known])
                     grouped.setdefault(at, []).append((args, mask))
             self._lookups[key] = {at: _answers(rows) for at, rows in grouped.items()}
@@ -146,28 +155,28 @@ class Facts:
         """Whether there is a type of that name."""
         return name in self._subtypes
 
-    def _told(self, world: World) -> dict[tuple[str, tuple[str, ...]], list[tuple[Scope, int]]]:
+    def _told(self, world: World) -> dict[tuple[str, _Signature], list[tuple[Scope, int]]]:
         table = world.table
         told = [(fact[0], fact[1:], 0) for fact in world.static]
         for fact, bit in table.facts.items():
             told.append((fact[0], fact[1:], 1 << table.hearsay.get(fact, bit)))
         for fact, bit in table.denials.items():
             told.append((_DENIED + fact[0], fact[1:], 1 << bit))
-        rows: dict[tuple[str, tuple[str, ...]], list[tuple[Scope, int]]] = {}
+        rows: dict[tuple[str, _Signature], list[tuple[Scope, int]]] = {}
         for predicate, names, mask in sorted(told):
             args = tuple([self._entities[name] for name in names])
             signature = tuple([entity.type for entity in args])
             rows.setdefault((predicate, signature), []).append((args, mask))
         return rows
 
-    def _signatures(self, types: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    def _signatures(self, types: _Signature) -> Iterator[_Signature]:
         """Yield the types and all ways to replace them by subtypes, in the stock engine's order.
 
         It searches breadth-first and forgets to mark where it starts from, so with types three
         levels deep the same signature, and with it the same answer, can come twice.
         """
         yield types
-        seen: set[tuple[str, ...]] = set()
+        seen: set[_Signature] = set()
         waiting = deque(self._narrower(types))
         while waiting:
             signature = waiting.popleft()
@@ -179,7 +188,7 @@ class Facts:
             if len(seen) > MAX_SIGNATURES:
                 raise GameFileError(f"a query about the types {types} covers too many subtypes")
 
-    def _narrower(self, types: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    def _narrower(self, types: _Signature) -> Iterator[_Signature]:
         for place, name in enumerate(types):
             for subtype in self._subtypes[name]:
                 yield (*types[:place], subtype, *types[place + 1 :])

@@ -6,6 +6,7 @@ filed under one such fact, and those in a file again under another one that they
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from sandboxgym.sandboxes.text.grounding import Operator, World
@@ -16,12 +17,12 @@ MAX_VIEWS = 1_000
 class Files:
     """Operators, each under one bit that it needs, or apart if there is none to file it under."""
 
-    def __init__(self, operators: Iterable[Operator], masks: list[int], used: int = 0) -> None:
+    def __init__(self, operators: Iterable[Operator], ranks: list[int], used: int = 0) -> None:
         """File operators.
 
         Args:
             operators: The operators.
-            masks: Groups of bits, the best to file by first.
+            ranks: For every bit, how good it is to file by; low is good.
             used: Bits that are not to be filed by.
         """
         self.apart: list[Operator] = []
@@ -29,9 +30,8 @@ class Files:
         self.bits = 0
         for operator in operators:
             needs = operator.condition.needs & ~used
-            key = next((needs & mask for mask in masks if needs & mask), 0)
-            key &= -key
-            if key:
+            if needs:
+                key = min(single_bits(needs), key=lambda bit: ranks[bit.bit_length() - 1])
                 self.by_bit.setdefault(key, []).append(operator)
                 self.bits |= key
             else:
@@ -47,8 +47,8 @@ class Files:
 class View:
     """The operators that come into question in a state, and the bits that decide among them."""
 
-    def __init__(self, operators: list[Operator], masks: list[int], used: int) -> None:
-        self._files = Files(operators, masks, used)
+    def __init__(self, operators: list[Operator], ranks: list[int], used: int) -> None:
+        self._files = Files(operators, ranks, used)
         self.reads = used
         for operator in operators:
             self.reads |= operator.condition.needs | operator.condition.forbids
@@ -63,8 +63,8 @@ class Successors:
     """The operators of a world."""
 
     def __init__(self, world: World) -> None:
-        self._masks = _masks(world)
-        self._files = Files(world.operators, self._masks)
+        self._ranks = _ranks(world)
+        self._files = Files(world.operators, self._ranks)
         self._views: dict[int, View] = {}
 
     def view(self, state: int) -> View:
@@ -75,7 +75,7 @@ class Successors:
             if len(self._views) >= MAX_VIEWS:
                 self._views.clear()
             operators = list(self._files.candidates(state))
-            view = self._views[keys] = View(operators, self._masks, self._files.bits)
+            view = self._views[keys] = View(operators, self._ranks, self._files.bits)
         return view
 
 
@@ -87,17 +87,18 @@ def single_bits(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-def _masks(world: World) -> list[int]:
-    """Return the bits of each predicate, those first that are best to file by.
+def _ranks(world: World) -> list[int]:
+    """Return for every bit of a fact how good its predicate is to file by, from 0 on.
 
     The best predicate is one that many operators need and few facts satisfy, judged by the start.
     """
-    of_predicate: dict[str, int] = {}
-    for fact, bit in world.table.facts.items():
-        of_predicate[fact[0]] = of_predicate.get(fact[0], 0) | 1 << bit
-
-    def worth(mask: int) -> float:
-        users = sum(1 for operator in world.operators if operator.condition.needs & mask)
-        return users / (1 + (world.init & mask).bit_count())
-
-    return sorted(of_predicate.values(), key=worth, reverse=True)
+    predicates = [fact[0] for fact in world.table.facts]
+    needed = Counter(
+        predicates[bit.bit_length() - 1]
+        for operator in world.operators
+        for bit in single_bits(operator.condition.needs)
+    )
+    true = Counter(predicates[bit.bit_length() - 1] for bit in single_bits(world.true_at_start()))
+    best = sorted(set(predicates), key=lambda name: (-needed[name] / (1 + true[name]), name))
+    rank = {name: place for place, name in enumerate(best)}
+    return [rank[name] for name in predicates]

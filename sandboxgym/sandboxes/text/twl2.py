@@ -25,7 +25,8 @@ from typing import Any, TypeAlias
 from sandboxgym.core.errors import GameFileError
 from sandboxgym.sandboxes.text.expressions import check_expression
 
-MAX_RULES = 5_000
+MAX_SYMBOLS = 5_000
+MAX_QUESTIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +185,8 @@ def parse_grammar(text: str) -> Grammar:
             symbols.update(_json(_value(scanner, _BLOCK), "grammar"))
         else:
             scanner.expect("action")
-    if len(symbols) > MAX_RULES:
-        raise GameFileError(f"the grammar has {len(symbols)} symbols, more than {MAX_RULES}")
+    if len(symbols) > MAX_SYMBOLS:
+        raise GameFileError(f"the grammar has {len(symbols)} symbols, more than {MAX_SYMBOLS}")
     return Grammar(actions, {name: _alternatives(name, rules) for name, rules in symbols.items()})
 
 
@@ -252,9 +253,12 @@ _PLACEHOLDER = re.compile(r"\s*([\w']+)\s*(?::\s*([\w/-]+)\s*)?")
 
 def parse_query(text: str, where: str) -> Query:
     """Read ``predicate(variable:type, ...) & ...``."""
+    parts = text.split("&")
+    if len(parts) > MAX_QUESTIONS:
+        raise GameFileError(f"a query of {where} has more than {MAX_QUESTIONS} predicates")
     questions: list[Question] = []
     types: dict[str, str] = {}
-    for part in text.split("&"):
+    for part in parts:
         match = _QUESTION.fullmatch(part)
         if match is None:
             raise GameFileError(
