@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from sandboxgym_learners.tree import Group, Segment
@@ -58,11 +58,19 @@ def best_siblings(
     return max(1.0, math.sqrt(within / between * prefix_cost / continuation_cost))
 
 
-@dataclass(slots=True)
-class _Sums:
-    """What is averaged over trees; every field but `trees` is a sum of per-tree estimates."""
+@dataclass(frozen=True, slots=True)
+class Components:
+    """What one tree says about variance, cost and score: unbiased estimates, or sums of such.
 
-    trees: float = 0.0
+    Attributes:
+        between: Variance between histories; below 0 by chance where it is small.
+        within: Variance of the returns that follow one history.
+        prefix_cost: Environment steps of an episode up to its first branch point.
+        continuation_cost: Those after it.
+        prefix_score: Σ‖∇ log π‖² of an episode up to its first branch point, as to the logits.
+        continuation_score: That after it.
+    """
+
     between: float = 0.0
     within: float = 0.0
     prefix_cost: float = 0.0
@@ -71,59 +79,76 @@ class _Sums:
     continuation_score: float = 0.0
 
 
+def components(tree: Group) -> Components | None:
+    """Analyse one tree; None if it has a single root or a group that lost all but one member.
+
+    For a softmax over logits E‖∇ log π(a)‖² = E[1 - π(a)], so that the scores are estimated from
+    the log-probabilities of the actions taken.
+    """
+    groups = [tree, *(root.branch for root in tree.members if root.branch is not None)]
+    if any(len(group.members) < 2 for group in groups):
+        return None
+    roots = [_measure(root) for root in tree.members]
+    mean = statistics.fmean
+    return Components(
+        between=statistics.variance([root.mean for root in roots])
+        - mean([root.variance / root.draws for root in roots]),
+        within=mean([root.variance for root in roots]),
+        prefix_cost=mean([root.prefix_cost for root in roots]),
+        continuation_cost=mean([root.continuation_cost for root in roots]),
+        prefix_score=mean([root.prefix_score for root in roots]),
+        continuation_score=mean([root.continuation_score for root in roots]),
+    )
+
+
 class NestedAnova:
     """Components of variance and of cost, averaged over updates with exponential forgetting.
 
     Attributes:
-        memory: How much what is known counts for less with every update that adds to it.
+        memory: The share of its weight that what is known keeps when an update is added.
     """
 
     def __init__(self, memory: float = 0.95) -> None:
         if not 0 <= memory <= 1:
             raise ValueError(f"memory is {memory}; it must lie in [0, 1]")
         self.memory = memory
-        self._sums = _Sums()
+        self._trees = 0.0
+        self._sums = Components()
 
-    def end_update(self, trees: Iterable[Group]) -> None:
+    def end_update(self, trees: Sequence[Group]) -> None:
         """Take in the trees of an update.
 
-        An update in which nothing branched tells nothing of forks and is left out. So is a tree
-        with a single root, or with a group that lost all but one of its members.
+        An update in which nothing branched tells nothing of forks and is left out, and so is a tree
+        that `components` cannot analyse.
         """
-        usable = [tree for tree in trees if _is_usable(tree)]
-        if not any(root.branch for tree in usable for root in tree.members):
+        if not any(root.branch for tree in trees for root in tree.members):
             return
-        for name in (field.name for field in fields(_Sums)):
-            setattr(self._sums, name, self.memory * getattr(self._sums, name))
-        for tree in usable:
-            self._add(tree)
-
-    def _add(self, tree: Group) -> None:
-        roots = [_measure(root) for root in tree.members]
-        sums = self._sums
-        sums.trees += 1
-        sums.within += statistics.fmean(root.variance for root in roots)
-        sums.between += statistics.variance([root.mean for root in roots])
-        sums.between -= statistics.fmean(root.variance / root.draws for root in roots)
-        sums.prefix_cost += statistics.fmean(root.prefix_cost for root in roots)
-        sums.continuation_cost += statistics.fmean(root.continuation_cost for root in roots)
-        sums.prefix_score += statistics.fmean(root.prefix_score for root in roots)
-        sums.continuation_score += statistics.fmean(root.continuation_score for root in roots)
+        found = [part for part in map(components, trees) if part is not None]
+        if not found:
+            return
+        self._trees = self.memory * self._trees + len(found)
+        self._sums = Components(
+            *(
+                self.memory * getattr(self._sums, field.name)
+                + sum(getattr(part, field.name) for part in found)
+                for field in fields(Components)
+            )
+        )
 
     @property
     def known(self) -> bool:
         """Whether any update has been taken in; until then the estimates below are None."""
-        return self._sums.trees > 0
+        return self._trees > 0
 
     @property
     def between(self) -> float | None:
-        """Variance between histories: unbiased, hence by chance below 0 where it is small."""
-        return self._sums.between / self._sums.trees if self.known else None
+        """Variance between histories; below 0 by chance where it is small."""
+        return self._sums.between / self._trees if self.known else None
 
     @property
     def within(self) -> float | None:
-        """Variance of returns that follow one history."""
-        return self._sums.within / self._sums.trees if self.known else None
+        """Variance of the returns that follow one history."""
+        return self._sums.within / self._trees if self.known else None
 
     @property
     def eta(self) -> float | None:
@@ -141,11 +166,7 @@ class NestedAnova:
 
     @property
     def prefix_score(self) -> float | None:
-        """w, the share of Σ‖∇ log π‖² that comes before the branch point, as to the logits.
-
-        For a softmax over logits E‖∇ log π(a)‖² = E[1 - π(a)], so that the log-probabilities of the
-        actions taken are enough to estimate it.
-        """
+        """w, the share of Σ‖∇ log π‖² that comes before the branch point, as to the logits."""
         return _share(self._sums.prefix_score, self._sums.continuation_score)
 
     def efficiency(self, *, roots: int, siblings: int, episodes: int) -> float | None:
@@ -175,11 +196,13 @@ class NestedAnova:
 
     def state_dict(self) -> dict[str, float]:
         """All that changes from update to update, as plain data for a checkpoint."""
-        return asdict(self._sums)
+        return {"trees": self._trees, **asdict(self._sums)}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
         """Go on from a checkpoint that `state_dict` wrote."""
-        self._sums = _Sums(**state)
+        parts = dict(state)
+        self._trees = parts.pop("trees")
+        self._sums = Components(**parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +253,3 @@ def _score(path: Iterable[Segment]) -> float:
 
 def _share(part: float, rest: float) -> float | None:
     return part / (part + rest) if part + rest > 0 else None
-
-
-def _is_usable(tree: Group) -> bool:
-    return len(tree.members) > 1 and all(
-        root.branch is None or len(root.branch.members) > 1 for root in tree.members
-    )
