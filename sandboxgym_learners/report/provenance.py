@@ -59,10 +59,12 @@ def commit() -> str | None:
 
 
 def _world(config: dict[str, Any]) -> str:
-    world = config.get("world") or {}
-    arguments = ", ".join(f"{name} {value}" for name, value in world.get("arguments", {}).items())
-    name = str(world.get("env", "an environment that is not named"))
-    return f"{name} ({arguments})" if arguments else name
+    world = config.get("world")
+    if not isinstance(world, dict):
+        return "an environment that is not named"
+    arguments = world.get("arguments")
+    named = [str(argument) for argument in arguments] if isinstance(arguments, list) else []
+    return " ".join([str(world.get("env")), *named])
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

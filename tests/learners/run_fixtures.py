@@ -11,7 +11,7 @@ from sandboxgym_learners.advantages import nested_loo
 from sandboxgym_learners.runlog import RunLog, Timing, Update
 from sandboxgym_learners.tree import Group, Segment, Step
 
-WORLD = {"env": "invented/World-v0", "arguments": {"difficulty": "easy"}}
+WORLD = {"env": "invented/World-v0", "arguments": ["difficulty=easy"]}
 ACTIONS = ("go to desk 1", "go to shelf 2", "open drawer 3", "take mug 1 from desk 1", "look")
 
 

@@ -193,6 +193,12 @@ def test_command_line_writes_the_page(tmp_path, capsys):
     assert embedded(page)["made"]["command"].startswith("python -m sandboxgym_learners.report ")
 
 
+@pytest.mark.parametrize("world", [None, [], {}, {"env": 3, "arguments": 5}])
+def test_an_odd_configuration_does_not_matter(tmp_path, world):
+    folder = make_run(tmp_path / "a", "bpo", 0, config={"world": world, "budget": None})
+    assert "seed" in report_data(load_runs([folder]), command="c")["setting"]
+
+
 # ---- the tree ----------------------------------------------------------------------------------
 
 
