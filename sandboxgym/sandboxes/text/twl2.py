@@ -301,6 +301,10 @@ def parse_template(text: str, where: str) -> Template:
     start of any part), and the template ends at the first character that fits nothing, such as a
     ``;`` or a brace without a partner.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise GameFileError(f"{where} has half a character in its text: {error}") from error
     reader = _TemplateReader(text, where)
     parts: list[Part] = []
     place = 0

@@ -1,0 +1,10 @@
+(define (problem one) (:domain workshop)
+ (:objects room_bar_0 room_bar_1 - place  box_bar_0 box_bar_1 - box  toy_bar_plus_0_dot_5 - toy
+           hammer - tool  agent1 - agent)
+ (:init (at agent1 room_bar_0) (path room_bar_0 room_bar_1)
+        (near box_bar_0 room_bar_0) (near box_bar_1 room_bar_1) (locked box_bar_1)
+        (in key1 box_bar_0) (in hammer box_bar_0) (in toy_bar_plus_0_dot_5 box_bar_1)
+        (dusty toy_bar_plus_0_dot_5) (shiny hammer) (lit hammer))
+ (:goal (and (tidy)
+             (forall (?b - box) (open ?b))
+             (exists (?t - toy) (and (lit ?t) (not (dusty ?t)))))))
