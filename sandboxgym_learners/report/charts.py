@@ -122,6 +122,7 @@ def chart_data(chart: Chart, groups: Groups) -> dict[str, Any] | None:
         "note": chart.note,
         "share": chart.share,
         "log": chart.log,
+        "smooth": chart.smooth,
         "line": chart.line and {"value": chart.line[0], "label": chart.line[1]},
         "series": series,
     }

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-PLACES = 61
+PLACES = 121
 """At how many amounts of compute a curve is read."""
 
 _T_95 = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812)

@@ -28,6 +28,7 @@ class Run:
         folder: The directory.
         algo: Its algorithm.
         seed: Its seed.
+        budget: The compute that it may spend.
         config: Its whole configuration.
         versions: What it ran with.
         updates: The rows of `updates.csv`.
@@ -37,6 +38,7 @@ class Run:
     folder: Path
     algo: str
     seed: int
+    budget: float
     config: dict[str, Any]
     versions: dict[str, Any]
     updates: list[Update]
@@ -96,10 +98,19 @@ def load_run(folder: Path) -> Run:
     content = _json(path)
     try:
         config, versions = dict(content["config"]), dict(content["versions"])
-        algo, seed = str(config["algo"]), int(config["seed"])
+        algo, seed, budget = str(config["algo"]), int(config["seed"]), float(config["budget"])
     except (KeyError, TypeError, ValueError) as error:
         raise RunDirectoryError(f"{path} is not the configuration of a run: {error!r}") from error
-    return Run(folder, algo, seed, config, versions, read_updates(folder), read_timings(folder))
+    return Run(
+        folder=folder,
+        algo=algo,
+        seed=seed,
+        budget=budget,
+        config=config,
+        versions=versions,
+        updates=read_updates(folder),
+        timings=read_timings(folder),
+    )
 
 
 def load_tree(run: Run, path: Path) -> SavedTree:

@@ -7,9 +7,11 @@ import platform
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sandboxgym_learners.report.load import Run
+
+T = TypeVar("T")
 
 
 def machine() -> str:
@@ -28,17 +30,21 @@ def usable_cores() -> int:
 
 def setting(runs: Sequence[Run]) -> str:
     """What was trained on and how much of it, where all runs agree about it."""
-    worlds = {_world(run.config) for run in runs}
-    budgets = {run.config.get("budget") for run in runs}
-    seeds = {len([other for other in runs if other.algo == run.algo]) for run in runs}
-    parts = [worlds.pop() if len(worlds) == 1 else "several worlds"]
-    parts.append(f"{seeds.pop()} seeds each" if len(seeds) == 1 else "not the same number of seeds")
-    budget = budgets.pop() if len(budgets) == 1 else None
-    if isinstance(budget, (int, float)):
-        parts.append(f"a budget of {budget:,.0f} each")
-    else:
-        parts.append("not the same budget")
-    return ", ".join(parts)
+    world = _agreed([_world(run.config) for run in runs])
+    budget = _agreed([run.budget for run in runs])
+    seeds = _agreed([sum(other.algo == run.algo for other in runs) for run in runs])
+    return "; ".join(
+        [
+            "several worlds" if world is None else world,
+            f"seeds of each algorithm: {'not the same number' if seeds is None else seeds}",
+            f"budget of each run: {'not the same' if budget is None else format(budget, ',.0f')}",
+        ]
+    )
+
+
+def _agreed(values: Sequence[T]) -> T | None:
+    """The value that all have; None where they differ."""
+    return values[0] if all(value == values[0] for value in values) else None
 
 
 def versions(runs: Sequence[Run]) -> dict[str, str]:

@@ -39,7 +39,7 @@ def make_run(
             if number % 10 == 0:
                 forks = 8 if algo == "bpo" else 0
                 kept = tree or rollout_tree(dice, forks=forks)
-                log.write_tree(number, algo=algo, task=number, tree=kept)
+                log.write_tree(number, algo=algo, task=f"task {number}", tree=kept)
     if complete:
         (folder / "policy").mkdir()
     return folder

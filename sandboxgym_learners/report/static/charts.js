@@ -32,7 +32,7 @@ function drawChart(chart, colour, width, height) {
   });
   drawAxes(canvas, scale, form);
   if (chart.line) drawLine(canvas, chart.line, scale);
-  for (const series of chart.series) drawSeries(canvas, series, colour(series.algo), scale);
+  for (const series of chart.series) drawSeries(canvas, series, colour(series.algo), scale, !chart.smooth);
   return [canvas, ...hover(canvas, chart, colour, scale, form)];
 }
 
@@ -109,14 +109,18 @@ function drawLine(canvas, line, { box, y }) {
   );
 }
 
-function drawSeries(canvas, series, colour, { x, y }) {
+/** The band, the seeds and the mean; with dots where the seeds were measured, if they are few. */
+function drawSeries(canvas, series, colour, { x, y }, measured) {
   const path = (xs, ys) => xs.map((value, i) => `${i ? "L" : "M"}${x(value).toFixed(1)} ${y(ys[i]).toFixed(1)}`).join("");
   const group = svg("g", { class: colour });
   if (series.low) {
     const back = path([...series.x].reverse(), [...series.low].reverse());
     group.append(svg("path", { class: "band", d: `${path(series.x, series.high)}${back.replace("M", "L")}Z` }));
   }
-  for (const seed of series.seeds) group.append(svg("path", { class: "seed", d: path(seed.x, seed.y) }));
+  for (const seed of series.seeds) {
+    group.append(svg("path", { class: "seed", d: path(seed.x, seed.y) }));
+    if (measured) group.append(...seed.x.map((value, i) => svg("circle", { class: "seed", cx: x(value), cy: y(seed.y[i]), r: 3 })));
+  }
   group.append(svg("path", { class: "mean", d: path(series.x, series.mean) }));
   canvas.append(group);
 }

@@ -51,6 +51,9 @@ const show = {
     if (size > 0 && size < 1e-3) return value.toExponential(1).replace("-", "−");
     return trim(value.toPrecision(3)).replace("-", "−");
   },
+  count(number, noun) {
+    return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  },
   percent(value) {
     return value === null ? "–" : `${trim((100 * value).toFixed(1))} %`;
   },

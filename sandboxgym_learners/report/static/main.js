@@ -14,7 +14,7 @@
       data.success && chartFigure(data.success, colour, { height: 300 }),
       resultTable(data, colour)),
     section("Gradient variance", null, grid(data.variance, colour, "two")),
-    section("Exploration and branching", `Noisy columns are means over ${data.window} neighbouring updates.`, grid(data.branching, colour)),
+    section("Exploration and branching", data.window > 1 ? `Noisy values are means over ${data.window} neighbouring updates.` : null, grid(data.branching, colour)),
     section("Where the time went", "Mean seconds of one run. Restores are snapshots taken and restored.", costBars(data.costs)),
     data.trees.length ? section("A rollout tree", "Decisions from left to right, siblings below each other.", treeSection(data.trees)) : null,
     section("How this was made", null, made(data.made)),

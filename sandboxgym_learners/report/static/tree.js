@@ -2,7 +2,7 @@
 // The rollout tree: drawn, clicked through, and walked with the arrow keys.
 
 const ROOT = -1;
-const COLUMN = { least: 15, most: 40 };
+const COLUMN = { least: 12, most: 40 };
 const EDGE = { left: 22, right: 46, top: 26, bottom: 10 };
 
 /** The section with a choice of trees; one of them is shown at a time. */
@@ -17,7 +17,7 @@ function treeSection(trees) {
 }
 
 function treeName(tree) {
-  return `${tree.algo.toUpperCase()}, seed ${tree.seed}, update ${tree.update}, task ${tree.task}`;
+  return `${tree.algo.toUpperCase()}, seed ${tree.seed}, update ${tree.update}: ${tree.task}`;
 }
 
 class TreeExplorer {
@@ -62,9 +62,10 @@ class TreeExplorer {
     const points = tree.fans.filter((fan) => fan.level > 0);
     const dead = tree.fans.filter((fan) => fan.constant).length;
     return html("p", { class: "note" },
-      `${tree.episodes} episodes from ${tree.fans[0].first.length} roots, ${points.length} branch points, ` +
+      `${show.count(tree.episodes, "episode")} from ${show.count(tree.fans[0].first.length, "root")}, ` +
+      `${show.count(points.length, "branch point")}, ` +
       `${this.nodes.length} decisions; success ${show.percent(tree.success)}. ` +
-      `${dead} of ${tree.fans.length} groups returned the same for all members.`);
+      `In ${dead} of ${show.count(tree.fans.length, "group")} all members returned the same.`);
   }
 
   pad() {
@@ -148,7 +149,7 @@ class TreeExplorer {
   }
 
   drawNodes() {
-    const most = Math.min(5.5, this.lane * 0.4);
+    const most = Math.min(5.5, this.lane * 0.4, this.step * 0.42);
     const group = svg("g", { class: "nodes" });
     for (const node of this.nodes) {
       const radius = 1.6 + (most - 1.6) * (node.entropy / this.widest);
