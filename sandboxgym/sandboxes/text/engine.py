@@ -100,14 +100,25 @@ class Position:
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go to a position that `get_state` returned, of this or any other copy of the game."""
-        facts, observation = state["facts"], state["observation"]
-        if len(facts) != self.game.state_bytes:
+        """Go to a position that `get_state` returned, of this or another copy of the game.
+
+        Raises:
+            SnapshotCorruptError: This is no position of the game; nothing was changed.
+        """
+        facts = state.get("facts") if isinstance(state, dict) else None
+        observation = state.get("observation") if isinstance(state, dict) else None
+        if not isinstance(facts, bytes) or not isinstance(observation, str):
             raise SnapshotCorruptError(
-                f"a position of {self.game.name} has {self.game.state_bytes} bytes of facts, this "
-                f"state has {len(facts)}; restore a state of the same game"
+                f"a position of {self.game.name} is a dict with 'facts' and 'observation' as "
+                "get_state returns it; this is something else"
             )
-        self._state = int.from_bytes(facts, "little")
+        number = int.from_bytes(facts, "little")
+        if len(facts) != self.game.state_bytes or number.bit_length() > self.game.state_bits:
+            raise SnapshotCorruptError(
+                f"a position of {self.game.name} has {self.game.state_bits} facts; this one is of "
+                "another game"
+            )
+        self._state = number
         self.observation = observation
         self._menu = None
 
@@ -147,7 +158,8 @@ class Game:
         digest: A hash of the file's content.
         task: What the player is told to do.
         walkthrough: Commands that win from the start, as far as the file has them.
-        state_bytes: The size of a position's facts.
+        state_bits: The number of facts that make up a position.
+        state_bytes: As many bytes as these need.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -164,7 +176,8 @@ class Game:
         self.name = name
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self.walkthrough = content.walkthrough
-        self.state_bytes = (world.table.width + 7) // 8
+        self.state_bits = world.table.width
+        self.state_bytes = (self.state_bits + 7) // 8
         self._world = world
         self._successors = Successors(world)
         self._moves = tuple(
@@ -257,19 +270,38 @@ class Game:
         """Return commands that win from a state, or None if none were found."""
         if self._planner is None:
             self._planner = Planner(self._world, self._successors)
-        plan = self._planner.plan(state)
-        if plan is None:
+        found = self._planner.plan(state)
+        if found is None:
             return None
         commands: list[str] = []
-        for step in plan:
-            move = self._moves[step.index]
-            command = self._command(move, state)
-            meant = self.menu(state).moves.get(command)
-            if meant is None or command != command.strip():
-                return None  # the grammar gives this move's command to another, or none to type
-            commands.append(command)
-            state = meant.operator.apply(state)
-        return commands if self.is_won(state) else None
+        there = state
+        for step in found:
+            commands.append(self._command(self._moves[step.index], there))
+            there = step.apply(there)
+        # A grammar can give one command to several moves, or one that cannot be typed.
+        commands, end = self._follow(state, commands)
+        return self._without_detours(state, commands) if self.is_won(end) else None
+
+    def _without_detours(self, state: int, commands: list[str]) -> list[str]:
+        """Leave out every command without which the others, as far as they work, still win."""
+        place = 0
+        while place < len(commands):
+            shorter, end = self._follow(state, commands[:place] + commands[place + 1 :])
+            if self.is_won(end):
+                commands, place = shorter, 0
+            else:
+                place += 1
+        return commands
+
+    def _follow(self, state: int, commands: list[str]) -> tuple[list[str], int]:
+        """Carry out the commands that are admissible when their turn comes."""
+        done: list[str] = []
+        for command in commands:
+            move = self.menu(state).moves.get(command.strip())
+            if move is not None:
+                done.append(command)
+                state = move.operator.apply(state)
+        return done, state
 
     def _command(self, move: Move, state: int) -> str:
         command = self._commands.get(move)
@@ -324,6 +356,7 @@ class _Content:
     @classmethod
     def read(cls, text: str) -> _Content:
         try:
+            text.encode()
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise GameFileError(f"the file is not valid JSON: {error}") from error
@@ -335,4 +368,8 @@ class _Content:
         walkthrough = data.get("walkthrough") or []
         if not isinstance(walkthrough, list) or not all(isinstance(c, str) for c in walkthrough):
             raise GameFileError("the 'walkthrough' of the file is not a list of commands")
+        try:
+            "".join(walkthrough).encode()
+        except UnicodeEncodeError as error:
+            raise GameFileError(f"the 'walkthrough' has half a character: {error}") from error
         return cls(data["pddl_domain"], data["pddl_problem"], data["grammar"], tuple(walkthrough))

@@ -28,14 +28,10 @@ class Planner:
 
     def plan(self, state: int) -> list[Operator] | None:
         """Return operators that lead to the goal, or None if none were found within the limits."""
-        steps = self._search(state)
-        return None if steps is None else self._without_detours(state, steps)
-
-    def _search(self, start: int) -> list[Operator] | None:
-        """Search greedily; a state is judged when its turn comes, until then by its parent."""
+        # A state is judged when its turn comes; until then its parent's judgement counts.
         truth = self._world.table.truth
         order = count()
-        waiting: list[tuple[int, bool, int, _Node]] = [(0, False, next(order), _Node(start))]
+        waiting: list[tuple[int, bool, int, _Node]] = [(0, False, next(order), _Node(state))]
         seen: set[int] = set()
         work = 0
         while waiting and work < MAX_WORK:
@@ -55,24 +51,6 @@ class Planner:
                     child = _Node(operator.apply(node.state), operator, node)
                     heappush(waiting, (len(relaxed), index not in relaxed, next(order), child))
         return None
-
-    def _without_detours(self, start: int, steps: list[Operator]) -> list[Operator]:
-        """Leave out every step without which the others still lead to the goal."""
-        place = 0
-        while place < len(steps):
-            shorter = steps[:place] + steps[place + 1 :]
-            if self._wins(start, shorter):
-                steps = shorter
-            else:
-                place += 1
-        return steps
-
-    def _wins(self, state: int, steps: list[Operator]) -> bool:
-        for operator in steps:
-            if not operator.condition.holds(state):
-                return False
-            state = operator.apply(state)
-        return self._world.won(state)
 
 
 @dataclass(frozen=True, slots=True)
