@@ -75,7 +75,7 @@ def _tagged(tree: Any, pack: Callable[[Any], bytes]) -> Any:
         return _ext(_INT_KEYED, pack(_pairs(tree, pack)))
     if kind is tuple:
         return _ext(_TUPLE, pack([x if type(x) is str else _tagged(x, pack) for x in tree]))
-    if isinstance(tree, np.ndarray) and tree.dtype.kind in ARRAY_KINDS:
+    if type(tree) is np.ndarray and tree.dtype.kind in ARRAY_KINDS:
         return _ext(_ARRAY, pack([tree.dtype.str, list(tree.shape), tree.tobytes()]))
     if isinstance(tree, np.generic) and tree.dtype.kind in ARRAY_KINDS:
         return _ext(_SCALAR, pack([tree.dtype.str, tree.tobytes()]))

@@ -89,7 +89,9 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
 
     def reseed(self, seed: int) -> None:
         """Start new randomness from `seed`; an environment with other generators overrides it."""
-        self._np_random, self._np_random_seed = seeding.np_random(seed)
+        # In place, so that parts of the environment that hold the generator go on sharing it.
+        anew, self._np_random_seed = seeding.np_random(seed)
+        self._np_random = rng.generator_from(rng.generator_state(anew), self._np_random)
 
     def spawn(self) -> ForkableEnv[ObsType, ActType]:
         """A new instance of the same spec, not reset; `fork` puts a state into it."""
@@ -126,7 +128,7 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
         if self._spec_of_sandbox is None:
             cls = type(self)
             name = self.spec.id if self.spec else f"{cls.__module__}:{cls.__qualname__}"
-            self._spec_of_sandbox = SandboxSpec(name, self.spec_kwargs())
+            self._spec_of_sandbox = SandboxSpec(name, owned(self.spec_kwargs(), "spec_kwargs"))
         return self._spec_of_sandbox
 
     @property
@@ -172,7 +174,7 @@ def _recorded_reset(reset: Callable[..., Any]) -> Callable[..., Any]:
         self._inside_call = True
         try:
             obs, info = reset(self, seed=seed, options=options)
-            last = Transition(owned(obs, "observation"), 0.0, False, False, owned(info, "info"))
+            last = Transition(obs, 0.0, False, False, info).copy()
         except BaseException:
             self._np_random = rng.generator_from(before, self._np_random)
             self._np_random_seed = seed_before
@@ -207,13 +209,7 @@ def _recorded_step(step: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             self._inside_call = False
         try:
-            record.last = Transition(
-                owned(obs, "observation"),
-                owned(reward, "reward"),
-                bool(terminated),
-                bool(truncated),
-                owned(info, "info"),
-            )
+            record.last = Transition(obs, reward, terminated, truncated, info).copy()
         except StateEncodingError:
             self._record = None  # the step happened, but cannot be returned by a restore
             raise

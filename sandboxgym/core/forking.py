@@ -207,10 +207,10 @@ class Stack:
     def last(self) -> Transition:
         """The last transition as it is seen outside all wrappers."""
         assert self.base._record is not None
-        last = self.base._record.last
+        inner = last = self.base._record.last
         for layer in reversed(self.layers):
             last = wrappers.rule_for(layer).view(layer, last)
-        return last
+        return inner if last is inner else last.copy()
 
     def reproduce(self) -> Any:
         """A second, not reset instance of the whole stack."""

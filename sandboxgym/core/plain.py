@@ -46,8 +46,11 @@ def plain_or_name(value: Any) -> Any:
 
 
 def is_array(value: Any) -> bool:
-    """Whether `value` is a numpy array whose elements are plain data."""
-    return isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS
+    """Whether `value` is a numpy array whose elements are plain data.
+
+    Subclasses are not: what they add (a masked array's mask, say) would be lost on the way.
+    """
+    return type(value) is np.ndarray and value.dtype.kind in ARRAY_KINDS
 
 
 def is_scalar(value: Any) -> bool:

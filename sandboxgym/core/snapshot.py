@@ -28,6 +28,7 @@ import zstandard
 from sandboxgym.core import codec
 from sandboxgym.core.digest import Difference, differences, digest
 from sandboxgym.core.errors import SnapshotCorruptError, SnapshotVersionError
+from sandboxgym.core.plain import owned
 
 FORMAT_VERSION = 1
 DEFAULT_MAX_BYTES = 64 * 2**20
@@ -100,6 +101,16 @@ class Transition:
     def ended(self) -> bool:
         """Whether the episode is over."""
         return bool(self.terminated or self.truncated)
+
+    def copy(self) -> Transition:
+        """A copy that shares nothing mutable with this one."""
+        return Transition(
+            owned(self.obs, "observation"),
+            owned(self.reward, "reward"),
+            bool(self.terminated),
+            bool(self.truncated),
+            owned(self.info, "info"),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for comparisons and files."""

@@ -128,7 +128,7 @@ def capture(wrapper: AnyWrapper) -> WrapperState:
 def apply(wrapper: AnyWrapper, saved: WrapperState) -> None:
     """Put the state of one wrapper back."""
     rule = rule_for(wrapper)
-    rule.set(wrapper, saved.state)
+    rule.set(wrapper, owned(saved.state))
     rule.set_clock(wrapper, saved.clock)
 
 
