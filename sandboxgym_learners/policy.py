@@ -135,6 +135,7 @@ class Policy:
             num_key_value_heads=4,
             max_position_embeddings=1024,
             tie_word_embeddings=True,
+            initializer_range=0.1,  # the usual 0.02 suits wide models; this one would start slowly
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
             bos_token_id=None,

@@ -64,8 +64,8 @@ class Update:
         branch_points: How many groups below the root were opened.
         same_action_share: Of these, the share whose members all started with the same action.
         constant_share: Of all groups, roots included, the share whose members returned the same.
-        eta: Running share of the variance of returns that lies between the prefixes.
-        rho: Running share of the variance of returns that the history at a branch point explains.
+        eta: Running share of the variance of returns that the history at a branch point explains.
+        remaining: Running share of an episode's steps that comes after its first branch point.
         predicted_efficiency: Variance times cost of the tree, relative to independent episodes, as
             predicted from running estimates; below 1 branching pays.
         grad_norm: Norm of the gradient of the first epoch, before clipping.
@@ -91,7 +91,7 @@ class Update:
     same_action_share: float | None = None
     constant_share: float | None = None
     eta: float | None = None
-    rho: float | None = None
+    remaining: float | None = None
     predicted_efficiency: float | None = None
     grad_norm: float | None = None
     grad_variance: float | None = None

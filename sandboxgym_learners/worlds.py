@@ -8,7 +8,7 @@ options={"index": i})` starts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -104,25 +104,50 @@ def commands(info: dict[str, Any]) -> tuple[str, ...]:
 
 
 def demonstrations(
-    env: TextEnv, tasks: Iterable[int], form: PromptFormat
+    env: TextEnv, tasks: Iterable[int], form: PromptFormat, *, detour: int = 0, seed: int = 0
 ) -> Iterator[Demonstration]:
-    """The decisions of an expert on some tasks, in order."""
+    """The decisions of an expert on some tasks, in order.
+
+    Args:
+        env: An environment that gives `expert_plan`.
+        tasks: Numbers of tasks.
+        form: How the expert's situation is put into words.
+        detour: Before the expert takes over, up to so many random actions are taken. Without them
+            the policy would never meet what no walkthrough passes through.
+        seed: Decides the detours.
+    """
+    dice = np.random.default_rng(seed)
     for task in tasks:
         observation, info = start(env, task)
-        if "expert_plan" not in info:
-            raise WorldError(
-                "behaviour cloning follows info['expert_plan'], which this environment does not "
-                "give: set the arguments that switch it on (--world.expert), or do without "
-                "cloning (--cloning.steps 0)"
-            )
         episode = Episode.start(observation)
-        for action in info["expert_plan"]:
-            query = Query(episode.prompt(form), commands(info))
-            if action not in query.candidates:
-                raise WorldError(f"task {task}: the expert's {action!r} is not admitted")
-            yield Demonstration(query, query.candidates.index(action))
-            observation, _, _, _, info = env.step(action)
+        wander = int(dice.integers(detour + 1))
+        plan: list[str] = []
+        ended = False
+        while not ended:
+            admitted = commands(info)
+            query = Query(episode.prompt(form), admitted)
+            if len(episode.actions) < wander:
+                action = admitted[int(dice.integers(len(admitted)))]
+            else:
+                plan = plan or _plan(info, admitted, task)
+                action = plan.pop(0)
+                yield Demonstration(query, admitted.index(action))
+            observation, _, terminated, truncated, info = env.step(action)
             episode = episode.after(action, observation)
+            ended = terminated or truncated
+
+
+def _plan(info: dict[str, Any], admitted: Sequence[str], task: int) -> list[str]:
+    if "expert_plan" not in info:
+        raise WorldError(
+            "behaviour cloning follows info['expert_plan'], which this environment does not give: "
+            "set the arguments that switch it on (--world.expert), or do without cloning "
+            "(--cloning.steps 0)"
+        )
+    plan = list(info["expert_plan"])
+    if not plan or plan[0] not in admitted:
+        raise WorldError(f"task {task}: the expert's plan {plan} does not begin with a command")
+    return plan
 
 
 def sample_texts(

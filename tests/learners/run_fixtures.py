@@ -65,7 +65,7 @@ def _update(number: int, algo: str, skill: float, dice: random.Random) -> Update
         same_action_share=_share(0.1 + number / 100 + dice.gauss(0, 0.05)) if branching else None,
         constant_share=_share(0.3 + number / 100 + dice.gauss(0, 0.08)),
         eta=0.4 + dice.gauss(0, 0.02) if branching else None,
-        rho=0.3 if branching else None,
+        remaining=0.3 if branching else None,
         predicted_efficiency=0.8 + dice.gauss(0, 0.05) if branching else None,
         grad_norm=0.5,
         grad_variance=math.exp(dice.gauss(0.2 if branching else 0.9, 0.4)),

@@ -1,0 +1,247 @@
+"""Collecting rollout trees: all live episodes of all trees advance together, one batch a step.
+
+A tree begins with a group of roots, forks of one reset. In front of every action a rule may open
+a further group on a backbone: the moment is captured, restored into environments of a pool, and
+all members draw from the distribution that was just computed. Forks do not branch again, so that a
+backbone with M branch points brings 1 + M(K - 1) returns.
+
+Every member of every group draws from a generator of its own, seeded by its place in the tree. What
+is collected therefore does not depend on which episodes happen to share a batch, up to the rounding
+of the model's arithmetic. Restored members also get new environment randomness: they are
+independent draws even where the environment is stochastic.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sandboxgym as sg
+from sandboxgym_learners.branching import BranchRule
+from sandboxgym_learners.policy import Policy, Query, entropy
+from sandboxgym_learners.prompts import Episode, PromptFormat
+from sandboxgym_learners.tree import Group, Segment, Step
+from sandboxgym_learners.worlds import TextEnv, commands, start
+
+
+@dataclass(slots=True)
+class Costs:
+    """What collecting has cost so far. The counts are reproducible, the seconds are not."""
+
+    returns: int = 0
+    env_steps: int = 0
+    generated_tokens: int = 0
+    forward_tokens: int = 0
+    restores: int = 0
+    policy_s: float = field(default=0.0, compare=False)
+    env_s: float = field(default=0.0, compare=False)
+    restore_s: float = field(default=0.0, compare=False)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add the time of a block to one of the seconds."""
+        begin = time.perf_counter()
+        yield
+        setattr(self, name, getattr(self, name) + time.perf_counter() - begin)
+
+
+@dataclass(slots=True)
+class Lane:
+    """A live episode: one member of a group, on its way to the next branch point or the end.
+
+    Attributes:
+        key: Its place: tree, root, and for a fork the depth and its number among the siblings.
+        env: Its environment.
+        rng: Where its actions come from.
+        episode: What it has seen and done.
+        commands: What it can do now.
+        segment: Where its decisions are written.
+        backbone: Whether it may branch.
+        branches: The depths at which it has branched.
+    """
+
+    key: tuple[int, ...]
+    env: TextEnv
+    rng: np.random.Generator
+    episode: Episode
+    commands: tuple[str, ...]
+    segment: Segment
+    backbone: bool = True
+    branches: list[int] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        """How many decisions it has taken."""
+        return len(self.episode.actions)
+
+
+class EnvPool:
+    """Environments that are not in use, kept for the next restore."""
+
+    def __init__(self, make: Callable[[], TextEnv]) -> None:
+        self._make = make
+        self._idle: list[TextEnv] = []
+
+    def take(self) -> TextEnv:
+        """An environment in whatever state it was left."""
+        return self._idle.pop() if self._idle else self._make()
+
+    def put_back(self, env: TextEnv) -> None:
+        """Make an environment available again."""
+        self._idle.append(env)
+
+    def close(self) -> None:
+        """Close the environments that are not in use."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+class Collector:
+    """Collects trees with a policy in one kind of environment.
+
+    Attributes:
+        costs: What it has cost since the collector was made.
+    """
+
+    def __init__(self, policy: Policy, make_env: Callable[[], TextEnv], form: PromptFormat) -> None:
+        self.policy = policy
+        self.form = form
+        self.pool = EnvPool(make_env)
+        self.costs = Costs()
+
+    def collect(
+        self,
+        tasks: Sequence[int],
+        *,
+        roots: int,
+        siblings: int = 1,
+        rule: BranchRule | None = None,
+        seed: Sequence[int],
+    ) -> list[Group]:
+        """Collect a tree for each task.
+
+        Args:
+            tasks: Numbers of tasks; one may occur several times.
+            roots: B, independent episodes of the root group.
+            siblings: K, members of every group that the rule opens.
+            rule: Where backbones branch; None for nowhere.
+            seed: What decides all draws, such as the seed of a run and the number of an update.
+        """
+        trees: list[Group] = []
+        lanes: list[Lane] = []
+        for number, task in enumerate(tasks):
+            first = self._reset(task, (number, 0), seed)
+            keys = [(number, root) for root in range(1, roots)]
+            group, members = self._open_group(first, keys, seed, backbones=True)
+            trees.append(group)
+            lanes += members
+        while lanes:
+            lanes = self._advance(lanes, siblings, rule, seed)
+        return trees
+
+    def _advance(
+        self, lanes: Sequence[Lane], siblings: int, rule: BranchRule | None, seed: Sequence[int]
+    ) -> list[Lane]:
+        """Take one decision in every lane; those that go on, forks included."""
+        alive = []
+        queries = [Query(lane.episode.prompt(self.form), lane.commands) for lane in lanes]
+        for lane, query, log_probs in zip(lanes, queries, self._decide(queries), strict=True):
+            uncertainty = entropy(log_probs)
+            members = [lane]
+            if (
+                rule is not None
+                and lane.backbone
+                and rule.opens(uncertainty, depth=lane.depth, branches=lane.branches)
+            ):
+                lane.branches.append(lane.depth)
+                keys = [(*lane.key, lane.depth, sibling) for sibling in range(1, siblings)]
+                above = lane.segment
+                above.branch, members = self._open_group(lane, keys, seed, backbones=False)
+            alive += [m for m in members if self._act(m, query, log_probs, uncertainty)]
+        return alive
+
+    def _decide(self, queries: Sequence[Query]) -> list[NDArray[np.float64]]:
+        """A distribution for every query; equal queries share one."""
+        unique = list(dict.fromkeys(queries))
+        with self.costs.timed("policy_s"):
+            encoded = self.policy.encode(unique)
+            answers = dict(zip(unique, self.policy.decide(encoded), strict=True))
+        self.costs.forward_tokens += sum(item.length for item in encoded)
+        return [answers[query] for query in queries]
+
+    def _act(
+        self, lane: Lane, query: Query, log_probs: NDArray[np.float64], uncertainty: float
+    ) -> bool:
+        """Draw and take one action; whether the episode goes on."""
+        choice = _draw(log_probs, lane.rng)
+        action = query.candidates[choice]
+        with self.costs.timed("env_s"):
+            observation, reward, terminated, truncated, info = lane.env.step(action)
+        self.costs.env_steps += 1
+        self.costs.generated_tokens += self.policy.count_tokens(action)
+        lane.segment.steps.append(
+            Step(
+                prompt=query.prompt,
+                candidates=query.candidates,
+                choice=choice,
+                action=action,
+                logprob=float(log_probs[choice]),
+                entropy=uncertainty,
+                reward=float(reward),
+                observation=observation,
+                depth=lane.depth,
+            )
+        )
+        if terminated or truncated:
+            won = info.get("won")
+            lane.segment.success = None if won is None else bool(won)
+            self.costs.returns += 1
+            self.pool.put_back(lane.env)
+            return False
+        lane.episode = lane.episode.after(action, observation)
+        lane.commands = commands(info)
+        return True
+
+    def _reset(self, task: int, key: tuple[int, ...], seed: Sequence[int]) -> Lane:
+        env = self.pool.take()
+        with self.costs.timed("env_s"):
+            observation, info = start(env, task)
+        episode = Episode.start(observation)
+        return Lane(key, env, _generator(seed, key), episode, commands(info), Segment())
+
+    def _open_group(
+        self, lane: Lane, keys: Sequence[tuple[int, ...]], seed: Sequence[int], *, backbones: bool
+    ) -> tuple[Group, list[Lane]]:
+        """Open a group in front of a lane's next action: the lane itself, and a fork for each key.
+
+        The lane goes on in the group's first segment.
+        """
+        size = 1 + len(keys)
+        group = Group([Segment() for _ in range(size)], planned=size)
+        lane.segment = group.members[0]
+        members = [lane]
+        with self.costs.timed("restore_s"):
+            moment = sg.snapshot(lane.env)
+            for key, segment in zip(keys, group.members[1:], strict=True):
+                env = self.pool.take()
+                rng = _generator(seed, key)
+                sg.restore(env, moment, seed=int(rng.integers(2**31)))
+                fork = Lane(key, env, rng, lane.episode, lane.commands, segment, backbones)
+                members.append(fork)
+        self.costs.restores += len(keys)
+        return group, members
+
+
+def _generator(seed: Sequence[int], key: Sequence[int]) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def _draw(log_probs: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """Draw an index at temperature 1."""
+    reached = np.cumsum(np.exp(log_probs))
+    return int(np.searchsorted(reached[:-1], rng.random() * reached[-1], side="right"))
