@@ -12,29 +12,26 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import operator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sandboxgym.core.errors import DataNotFoundError, GameFileError, SnapshotCorruptError
 from sandboxgym.sandboxes.text.grounding import Operator, ground
+from sandboxgym.sandboxes.text.memory import Memory
 from sandboxgym.sandboxes.text.pddl import Action, parse_domain, parse_problem
 from sandboxgym.sandboxes.text.planner import Planner
 from sandboxgym.sandboxes.text.story import (
-    Composed,
     Composer,
     Facts,
     Scope,
-    Telling,
+    Text,
     denied_predicates,
-    depends_on,
 )
 from sandboxgym.sandboxes.text.successors import Successors
 from sandboxgym.sandboxes.text.twl2 import Grammar, Placeholder, Symbol, parse_grammar
 
 MAX_FILE_BYTES = 2 << 20
-MAX_REMEMBERED = 2_000
 
 _NOTHING = "Nothing happens."
 _TASK = "Your task is to: "
@@ -138,8 +135,8 @@ class Move:
 
     operator: Operator
     scope: Scope
-    command: Composed
-    feedback: Composed
+    command: Text
+    feedback: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,22 +180,17 @@ class Game:
         self._moves = tuple(
             Move(each, facts.scope(each), *texts[each.action.name]) for each in world.operators
         )
-        self._opening = composer.compose((Symbol("intro"),), ()).tell(Telling(world.init), ())
+        self._command_reads = 0
+        for command, _ in texts.values():
+            self._command_reads |= command.reads()
+        self._goal_reads = world.goal_reads()
+        self._opening = Text(composer.compose((Symbol("intro"),), ()), 0).tell(world.init, ())
         self.task = self._opening.partition(_TASK)[2].partition("\n")[0]
 
-        # Results that can be computed again, by the bits that they depend on.
-        self._goal_reads = world.goal_reads()
-        self._feedback_reads: dict[Move, int] = {}
-        self._command_reads: dict[str, int] = {}
-        for action in domain.actions:
-            anything = (None,) * len(action.parameters)
-            self._command_reads[action.name] = depends_on(texts[action.name][0], anything)
-        self._any_command_reads = functools.reduce(operator.or_, self._command_reads.values(), 0)
+        # What follows from the above, kept as long as there is room.
         self._planner: Planner | None = None
-        self._menus: dict[int, Menu] = {}
-        self._commands: dict[Move, str] = {}
-        self._told: dict[tuple[Move, int], str] = {}
-        self._wins: dict[int, bool] = {}
+        self._menus: Memory[int, Menu] = Memory()
+        self._wins: Memory[int, bool] = Memory()
 
     @classmethod
     def load(cls, path: str | Path) -> Game:
@@ -237,34 +229,25 @@ class Game:
     def menu(self, state: int) -> Menu:
         """Return what can be commanded in a state."""
         view = self._successors.view(state)
-        key = state & (view.reads | self._any_command_reads)
+        key = state & (view.reads | self._command_reads)
         menu = self._menus.get(key)
         if menu is None:
             moves: dict[str, Move] = {}
             for index in view.applicable(state):
                 move = self._moves[index]
-                moves.setdefault(self._command(move, state), move)
-            menu = _remember(self._menus, key, Menu(tuple(sorted(moves)), moves))
+                moves.setdefault(self._tell(move.command, move, state), move)
+            menu = self._menus.keep(key, Menu(tuple(sorted(moves)), moves))
         return menu
 
     def feedback(self, move: Move, state: int) -> str:
         """Return what is told after a move that led to a state."""
-        reads = self._feedback_reads.get(move)
-        if reads is None:
-            reads = self._feedback_reads[move] = depends_on(move.feedback, move.scope)
-        key = (move, state & reads)
-        text = self._told.get(key)
-        if text is None:
-            text = _remember(self._told, key, self._tell(move.feedback, move, state))
-        return text
+        return self._tell(move.feedback, move, state)
 
     def is_won(self, state: int) -> bool:
         """Whether the goal holds in a state."""
         key = state & self._goal_reads
         won = self._wins.get(key)
-        if won is None:
-            won = _remember(self._wins, key, self._world.won(state))
-        return won
+        return self._wins.keep(key, self._world.won(state)) if won is None else won
 
     def plan(self, state: int) -> list[str] | None:
         """Return commands that win from a state, or None if none were found."""
@@ -276,7 +259,8 @@ class Game:
         commands: list[str] = []
         there = state
         for step in found:
-            commands.append(self._command(self._moves[step.index], there))
+            move = self._moves[step.index]
+            commands.append(self._tell(move.command, move, there))
             there = step.apply(there)
         # A grammar can give one command to several moves, or one that cannot be typed.
         commands, end = self._follow(state, commands)
@@ -303,34 +287,14 @@ class Game:
                 state = move.operator.apply(state)
         return done, state
 
-    def _command(self, move: Move, state: int) -> str:
-        command = self._commands.get(move)
-        if command is None:
-            command = self._tell(move.command, move, state)
-            if not self._command_reads[move.operator.action.name]:
-                self._commands[move] = command
-        return command
-
-    def _tell(self, text: Composed, move: Move, state: int) -> str:
+    def _tell(self, text: Text, move: Move, state: int) -> str:
         try:
-            return text.tell(Telling(state), move.scope)
+            return text.tell(state, move.scope)
         except GameFileError as error:
             raise GameFileError(f"{self.name}: {error}") from error
 
 
-_K = TypeVar("_K")
-_V = TypeVar("_V")
-
-
-def _remember(memory: dict[_K, _V], key: _K, value: _V) -> _V:
-    """Store a result that can be computed again, and forget all others once there are too many."""
-    if len(memory) >= MAX_REMEMBERED:
-        memory.clear()
-    memory[key] = value
-    return value
-
-
-def _texts(action: Action, grammar: Grammar, composer: Composer) -> tuple[Composed, Composed]:
+def _texts(action: Action, grammar: Grammar, composer: Composer) -> tuple[Text, Text]:
     """Return how an action is commanded, and what is told after it."""
     text = grammar.actions.get(action.name)
     if text is None:
@@ -341,7 +305,11 @@ def _texts(action: Action, grammar: Grammar, composer: Composer) -> tuple[Compos
     variables = tuple(
         Placeholder(parameter.name.strip("?"), parameter.type) for parameter in action.parameters
     )
-    return composer.compose(text.command, variables), composer.compose(text.feedback, variables)
+    command, feedback = (
+        Text(composer.compose(template, variables), len(variables))
+        for template in (text.command, text.feedback)
+    )
+    return command, feedback
 
 
 @dataclass(frozen=True, slots=True)

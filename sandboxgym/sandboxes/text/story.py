@@ -20,6 +20,7 @@ from sandboxgym.sandboxes.text.expressions import (
     compile_expression,
 )
 from sandboxgym.sandboxes.text.grounding import Operator, World
+from sandboxgym.sandboxes.text.memory import Memory
 from sandboxgym.sandboxes.text.pddl import Domain, Problem
 from sandboxgym.sandboxes.text.twl2 import (
     Each,
@@ -151,6 +152,11 @@ class Facts:
             self._lookups[key] = {at: _answers(rows) for at, rows in grouped.items()}
         return self._lookups[key]
 
+    def types(self, question: Question, place: int) -> set[str]:
+        """Return the types of the entities that facts answering a question have at a place."""
+        signatures = self._signatures(tuple([arg.type for arg in question.args]))
+        return {each[place] for each in signatures if (question.predicate, each) in self._rows}
+
     def knows_type(self, name: str) -> bool:
         """Whether there is a type of that name."""
         return name in self._subtypes
@@ -210,6 +216,9 @@ def _answers(rows: Sequence[tuple[Scope, int]]) -> Answers:
     return Answers(tuple(rows), reads)
 
 
+_NOTHING: frozenset[int] = frozenset()
+
+
 # --- Composed templates --------------------------------------------------------------------------
 
 
@@ -232,6 +241,10 @@ class Telling:
 class Composed(Protocol):
     """A part of a text that can be told in any state."""
 
+    @property
+    def mentions(self) -> frozenset[int]:
+        """The places in the scope whose entities make a difference to the text."""
+
     def tell(self, telling: Telling, scope: Scope) -> str:
         """Return the text for the entities in scope."""
 
@@ -242,6 +255,7 @@ class Composed(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Words:
     text: str
+    mentions: frozenset[int] = _NOTHING
 
     def tell(self, telling: Telling, scope: Scope) -> str:
         telling.spend(len(self.text))
@@ -254,6 +268,7 @@ class _Words:
 @dataclass(frozen=True, slots=True)
 class _Print:
     evaluate: Evaluate
+    mentions: frozenset[int]
 
     def tell(self, telling: Telling, scope: Scope) -> str:
         text = as_text(self.evaluate(scope))
@@ -267,6 +282,7 @@ class _Print:
 @dataclass(frozen=True, slots=True)
 class _Sequence:
     parts: tuple[Composed, ...]
+    mentions: frozenset[int]
 
     def tell(self, telling: Telling, scope: Scope) -> str:
         telling.spend()
@@ -293,6 +309,7 @@ class _Match:
     """The slots of the known arguments."""
     lookup: dict[Scope, Answers]
     """Answers by the entities in these slots."""
+    mentions: frozenset[int]
 
     def bind(self, telling: Telling, scope: Scope) -> Iterator[Scope]:
         """Yield the scope extended by each answer."""
@@ -337,6 +354,7 @@ class _Query:
     matches: tuple[_Match, ...]
     size: int
     """The length of the scope when all is answered."""
+    mentions: frozenset[int]
 
     def answers(self, telling: Telling, scope: Scope, place: int = 0) -> Iterator[Scope]:
         """Yield the scope extended by each answer to all questions from `place` on."""
@@ -364,6 +382,7 @@ class _Choice:
 
     name: str
     alternatives: tuple[tuple[_Query | None, Composed], ...]
+    mentions: frozenset[int]
 
     def tell(self, telling: Telling, scope: Scope) -> str:
         telling.spend()
@@ -390,6 +409,7 @@ class _Missing:
     """A symbol of lists that the grammar lacks, which matters only where a list needs it."""
 
     name: str
+    mentions: frozenset[int] = _NOTHING
 
     def tell(self, telling: Telling, scope: Scope) -> str:
         raise GameFileError(f"the grammar has no symbol {self.name!r}; add it")
@@ -402,6 +422,7 @@ class _Missing:
 class _Each:
     part: Composed
     query: _Query | None
+    mentions: frozenset[int]
 
     def pieces(self, telling: Telling, scope: Scope) -> list[str]:
         if self.query is None:
@@ -425,6 +446,7 @@ class _Listing:
     empty: Composed
     separator: Composed
     last_separator: Composed
+    mentions: frozenset[int]
 
     def tell(self, telling: Telling, scope: Scope) -> str:
         pieces = self.each.pieces(telling, scope)
@@ -442,12 +464,45 @@ class _Listing:
         return bits
 
 
-def depends_on(text: Composed, scope: PartialScope) -> int:
-    """Return bits of the state such that the text is the same wherever these are the same."""
-    try:
-        return text.reads(Telling(0), scope)
-    except GameFileError:
-        return -1  # more than can be worked out: all bits
+class Text:
+    """A composed template, with a memory of what it said.
+
+    A text depends on few of the entities in scope and, given these, on few of the state's bits.
+    """
+
+    def __init__(self, composed: Composed, size: int) -> None:
+        """Take a template composed for a scope of a certain size."""
+        self._composed = composed
+        self._mentions = tuple(sorted(slot for slot in composed.mentions if slot < size))
+        self._unmentioned = (None,) * size
+        self._reads: dict[Scope, int] = {}
+        self._told: Memory[tuple[Scope, int], str] = Memory()
+
+    def tell(self, state: int, scope: Scope) -> str:
+        """Return the text in a state for the entities in scope."""
+        mentioned = tuple([scope[slot] for slot in self._mentions])
+        reads = self._reads.get(mentioned)
+        if reads is None:
+            reads = self._reads[mentioned] = self.reads(mentioned)
+        key = (mentioned, state & reads)
+        text = self._told.get(key)
+        if text is None:
+            text = self._told.keep(key, self._composed.tell(Telling(state), scope))
+        return text
+
+    def reads(self, mentioned: Scope | None = None) -> int:
+        """Return bits of the state such that the text is the same wherever they are the same.
+
+        Args:
+            mentioned: The entities that the text mentions; any, if not given.
+        """
+        scope: list[Entity | None] = list(self._unmentioned)
+        for slot, entity in zip(self._mentions, mentioned or (), strict=False):
+            scope[slot] = entity
+        try:
+            return self._composed.reads(Telling(0), tuple(scope))
+        except GameFileError:
+            return -1  # more than can be worked out: all bits
 
 
 # --- Composing -----------------------------------------------------------------------------------
@@ -472,7 +527,7 @@ class Composer:
         if self._parts > MAX_PARTS:
             raise GameFileError(f"the grammar expands to more than {MAX_PARTS} parts; shorten it")
         parts = tuple(self._part(part, variables) for part in template)
-        return parts[0] if len(parts) == 1 else _Sequence(parts)
+        return parts[0] if len(parts) == 1 else _Sequence(parts, _union(parts))
 
     def _part(self, part: Part, variables: _Variables) -> Composed:
         if isinstance(part, Words):
@@ -488,18 +543,24 @@ class Composer:
             self._symbol(name, variables) if name in self._grammar.symbols else _Missing(name)
             for name in ("list_empty", "list_separator", "list_last_separator")
         )
-        return _Listing(self._each(part.each, variables), empty, separator, last_separator)
+        each = self._each(part.each, variables)
+        mentions = _union((each, empty, separator, last_separator))
+        return _Listing(each, empty, separator, last_separator, mentions)
 
     def _each(self, each: Each, variables: _Variables) -> _Each:
         query, inner = None, variables
         if each.query is not None:
             query, inner = self._query(each.query, variables)
-        if isinstance(each.part, Print):
-            return _Each(self._print(each.part, inner), query)
-        return _Each(self._symbol(each.part.name, inner), query)
+        part = (
+            self._print(each.part, inner)
+            if isinstance(each.part, Print)
+            else self._symbol(each.part.name, inner)
+        )
+        return _Each(part, query, _union((part, query) if query else (part,)))
 
     def _print(self, part: Print, variables: _Variables) -> Composed:
         names = [placeholder.name for placeholder in variables]
+        used: set[int] = set()
 
         def slot(name: str) -> int:
             if name not in names:
@@ -508,9 +569,11 @@ class Composer:
                     f"the expression {{{part.expression[:80]}}} uses a variable {name!r} where the "
                     f"variables are: {known}; bind it by a query"
                 )
-            return len(names) - 1 - names[::-1].index(name)
+            place = len(names) - 1 - names[::-1].index(name)
+            used.add(place)
+            return place
 
-        return _Print(compile_expression(part.expression, slot))
+        return _Print(compile_expression(part.expression, slot), frozenset(used))
 
     def _symbol(self, name: str, variables: _Variables) -> Composed:
         key = (name, variables)
@@ -536,7 +599,9 @@ class Composer:
             alternatives.append((condition, self.compose(alternative.template, variables)))
         if alternatives[0][0] is None:
             return alternatives[0][1]
-        return _Choice(name, tuple(alternatives))
+        conditions = [condition for condition, _ in alternatives if condition is not None]
+        mentions = _union(conditions) | _union([part for _, part in alternatives])
+        return _Choice(name, tuple(alternatives), mentions)
 
     def _query(self, query: Query, variables: _Variables) -> tuple[_Query, _Variables]:
         matches: list[_Match] = []
@@ -548,8 +613,19 @@ class Composer:
             positions = tuple(place for place, slot in enumerate(slots) if slot < known)
             key = tuple(slots[place] for place in positions)
             lookup = self._facts.lookup(question, positions)
-            matches.append(_Match(self._facts, question, slots, known, key, lookup))
-        return _Query(tuple(matches), len(variables)), variables
+            mentions = frozenset(key) | self._rivals(question, slots, variables[:known])
+            matches.append(_Match(self._facts, question, slots, known, key, lookup, mentions))
+        return _Query(tuple(matches), len(variables), _union(matches)), variables
+
+    def _rivals(
+        self, question: Question, slots: tuple[int, ...], known: _Variables
+    ) -> frozenset[int]:
+        """Return the known variables whose entity one of the others could otherwise stand for."""
+        types: set[str] = set()
+        for place, slot in enumerate(slots):
+            if slot >= len(known):
+                types |= self._facts.types(question, place)
+        return frozenset(slot for slot, variable in enumerate(known) if variable.type in types)
 
     def _check(self, question: Question) -> None:
         for arg in question.args:
@@ -563,6 +639,15 @@ class Composer:
                 f"the grammar asks for {question.predicate!r} with {len(question.args)} arguments, "
                 "which is no predicate of the domain; predicates are written in lower case here"
             )
+
+
+class _Mentioning(Protocol):
+    @property
+    def mentions(self) -> frozenset[int]: ...
+
+
+def _union(parts: Iterable[_Mentioning]) -> frozenset[int]:
+    return _NOTHING.union(*(part.mentions for part in parts))
 
 
 def denied_predicates(grammar: Grammar, domain: Domain) -> set[str]:

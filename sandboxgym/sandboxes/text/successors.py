@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from sandboxgym.sandboxes.text.grounding import Operator, World
+from sandboxgym.sandboxes.text.memory import Memory
 
-MAX_VIEWS = 1_000
+MAX_VIEWS = 200
 
 
 class Files:
@@ -65,17 +66,15 @@ class Successors:
     def __init__(self, world: World) -> None:
         self._ranks = _ranks(world)
         self._files = Files(world.operators, self._ranks)
-        self._views: dict[int, View] = {}
+        self._views: Memory[int, View] = Memory(MAX_VIEWS)
 
     def view(self, state: int) -> View:
         """Return the view for a state; its `reads` have all bits that the choice depends on."""
         keys = state & self._files.bits
         view = self._views.get(keys)
         if view is None:
-            if len(self._views) >= MAX_VIEWS:
-                self._views.clear()
             operators = list(self._files.candidates(state))
-            view = self._views[keys] = View(operators, self._ranks, self._files.bits)
+            view = self._views.keep(keys, View(operators, self._ranks, self._files.bits))
         return view
 
 
