@@ -15,8 +15,8 @@ class Check:
     Attributes:
         name: Number and short name.
         why: What goes wrong for users of an environment that does not pass.
-        run: Does it: raises the exception that `sandboxgym.conformance.lab` has for the outcome, or
-            returns, perhaps with a note for the report.
+        run: Does it: raises an exception of `sandboxgym.conformance.outcome`, or returns, perhaps
+            with a note for the report. What else it raises is a failure too.
         needs: Numbers of the checks without which this one would only repeat their failure.
     """
 

@@ -1,4 +1,4 @@
-"""What the checks work with: recorded episodes, environments to try things on, exact comparison."""
+"""The bench of the checks: recorded episodes, environments to try things on, exact comparison."""
 
 from __future__ import annotations
 
@@ -10,47 +10,21 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
+from gymnasium.wrappers import TimeLimit
 
-from sandboxgym.conformance.source import AnyEnv, Source
+from sandboxgym.conformance.outcome import CheckFailedError
+from sandboxgym.conformance.source import Source
+from sandboxgym.conformance.subject import Seen, Subject, ended
 from sandboxgym.core import forking
-from sandboxgym.core.digest import Difference, first_difference
+from sandboxgym.core.digest import first_difference
 from sandboxgym.core.plain import owned
 from sandboxgym.core.snapshot import Fidelity, Snapshot
-
-Seen: TypeAlias = dict[str, Any]
-"""What a reset, step or restore returned, by name: obs, info and after a step reward and flags."""
 
 Policy: TypeAlias = Callable[[Any, dict[str, Any], spaces.Space[Any], np.random.Generator], Any]
 """Chooses an action from observation, info, a private copy of the action space, and a generator."""
 
-STEP_RESULT = ("obs", "reward", "terminated", "truncated", "info")
 MOMENTS_PER_EPISODE = 4
-LONGEST_EPISODE = 200
-
-
-class CheckFailedError(Exception):
-    """The environment does not do what the check wants.
-
-    Attributes:
-        difference: The first leaf that differs, where two things were compared.
-        step: The number of actions of the episode after which that shows, where it is known.
-    """
-
-    def __init__(
-        self, message: str, difference: Difference | None = None, step: int | None = None
-    ) -> None:
-        super().__init__(message)
-        self.difference = difference
-        self.step = step
-
-
-class CheckNotRunError(Exception):
-    """The check does not apply or could not be run; the message says why."""
-
-
-class CheckWarnedError(Exception):
-    """Nothing is proven wrong, but the author should know."""
+LONGEST_EPISODE = 5  # times the depth
 
 
 def random_policy(
@@ -101,60 +75,6 @@ class Case:
     def moment(self) -> Seen:
         """The observation and info that a restore has to return."""
         return {"obs": self.past[-1]["obs"], "info": self.past[-1]["info"]}
-
-
-class Subject:
-    """An environment under test; everything it returns is copied at once."""
-
-    def __init__(self, env: AnyEnv) -> None:
-        self.env = env
-        self.closed = False
-        self._timed = [
-            layer._stats_key
-            for layer in forking.Stack.of(env).layers
-            if isinstance(layer, RecordEpisodeStatistics)
-        ]
-
-    def reset(self, seed: int | None = None) -> Seen:
-        """Start an episode."""
-        return self.seen(self.env.reset(seed=seed))
-
-    def step(self, action: Any) -> Seen:
-        """Take an action."""
-        return self.seen(self.env.step(owned(action, "action")))
-
-    def play(self, actions: Sequence[Any]) -> list[Seen]:
-        """Take several actions."""
-        return [self.step(action) for action in actions]
-
-    def snapshot(self) -> Snapshot:
-        """Capture this moment."""
-        return forking.snapshot(self.env)
-
-    def restore(
-        self, snapshot: Snapshot, seed: int | None = None, verify: bool | None = None
-    ) -> Seen:
-        """Return to a moment."""
-        return self.seen(forking.restore(self.env, snapshot, seed=seed, verify=verify))
-
-    def digest(self) -> str:
-        """The canonical hash of the present state."""
-        return forking.state_digest(self.env)
-
-    def close(self) -> None:
-        """Close the environment, once."""
-        if not self.closed:
-            self.closed = True
-            self.env.close()
-
-    def seen(self, result: Sequence[Any]) -> Seen:
-        """What a reset, a restore (two values) or a step (five) returned, copied and by name."""
-        names = ("obs", "info") if len(result) == 2 else STEP_RESULT
-        seen = {name: owned(value, name) for name, value in zip(names, result, strict=True)}
-        for key in self._timed:
-            if key in seen["info"]:
-                del seen["info"][key]["t"]  # seconds on the clock, the one thing that may vary
-        return seen
 
 
 @dataclass
@@ -235,27 +155,21 @@ class Lab:
 
     def long_episode(self, limit: int | None = None) -> Script:
         """An episode to its end, if it ends within reason."""
-        return self.play_episode(self.make(limit), self.seeds[0], LONGEST_EPISODE)
+        return self.play_episode(self.make(limit), self.seeds[0], LONGEST_EPISODE * self.depth)
 
     def make(self, limit: int | None = None) -> Subject:
         """A new environment, under a further `TimeLimit` where a limit is given."""
         env = self.source.make()
         return self.adopt(env if limit is None else TimeLimit(env, limit))
 
-    def used(self, case: Case) -> Subject:
-        """An environment that has seen another episode than the case's."""
-        subject = self.make()
-        self.use(subject, case)
-        return subject
-
     def use(self, subject: Subject, case: Case) -> None:
         """Play another episode, of another length, than the case's."""
         seen = subject.reset(case.script.seed + 1)
         self.detour(subject, seen, case.at + 2, salt=1)
 
-    def fork(self, subject: Subject, n: int, seeds: Sequence[int] | None = None) -> list[Subject]:
+    def fork(self, subject: Subject, n: int) -> list[Subject]:
         """Fork the environment of a subject."""
-        return [self.adopt(env) for env in forking.fork(subject.env, n, seeds=seeds)]
+        return [self.adopt(env) for env in forking.fork(subject.env, n)]
 
     def adopt(self, env: gym.Env[Any, Any]) -> Subject:
         """See to it that an environment is closed when the check is over."""
@@ -274,6 +188,11 @@ class Lab:
         difference = first_difference(expected, found)
         if difference is not None:
             raise CheckFailedError(where, difference, step)
+
+    def same_moment(self, expected: Snapshot, found: Snapshot, where: str) -> None:
+        """Fail the check unless two snapshots hold the same."""
+        for difference in expected.diff(found, limit=1):
+            raise CheckFailedError(where, difference, expected.step)
 
     def repeats(
         self,
@@ -296,11 +215,6 @@ class Lab:
     def continues(self, subject: Subject, case: Case, how: str) -> None:
         """Fail the check unless a subject goes on from the case's moment as the original did."""
         self.repeats(subject, case.rest, case.future, f"{how} {case.at}", after=case.at)
-
-
-def ended(seen: Seen) -> bool:
-    """Whether an episode is over; a reset has no flags and starts one."""
-    return bool(seen.get("terminated") or seen.get("truncated"))
 
 
 def _in_words(fidelity: Fidelity) -> str:

@@ -75,7 +75,9 @@ class CheckResult:
         if self.path is not None:
             lines.append(_indented(f"at {self.path}: expected {self.expected}, found {self.found}"))
         if self.actions is not None:
-            lines.append(_indented(f"reproduce: seed {self.seed}, actions {self.actions!r}"))
+            lines.append(
+                _indented(f"reproduce: seed {self.seed}, actions {_jsonable(self.actions)}")
+            )
         if self.traceback is not None:
             lines.append(textwrap.indent(self.traceback.rstrip(), _INDENT))
         return "\n".join(lines)

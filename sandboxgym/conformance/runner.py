@@ -12,16 +12,11 @@ import gymnasium as gym
 
 from sandboxgym.conformance.check import Check
 from sandboxgym.conformance.checks import CHECKS
-from sandboxgym.conformance.lab import (
-    CheckFailedError,
-    CheckNotRunError,
-    CheckWarnedError,
-    Lab,
-    Policy,
-    random_policy,
-)
+from sandboxgym.conformance.lab import Lab, Policy, random_policy
+from sandboxgym.conformance.outcome import CheckFailedError, CheckNotRunError, CheckWarnedError
 from sandboxgym.conformance.report import CheckResult, ConformanceReport
 from sandboxgym.conformance.source import Factory, Source
+from sandboxgym.core.errors import SandboxGymError
 
 DEFAULT_DEPTH = 12
 DEFAULT_SEEDS = (0, 1, 2)
@@ -92,16 +87,22 @@ class Suite:
         )
 
     def _run(self, check: Check) -> CheckResult:
-        for needed in (c for c in CHECKS if c.number in check.needs):
-            status = self.result(needed).status
-            if status in ("failed", "not run"):
-                reason = "failed" if status == "failed" else "was not run"
-                return CheckResult(
-                    check.name, check.why, "not run", f"needs {needed.name}, which {reason}"
-                )
+        obstacle = self._obstacle(check)
+        if obstacle is not None:
+            reason = "failed" if obstacle.status == "failed" else "was not run"
+            message = f"needs {obstacle.name}, which {reason}"
+            return CheckResult(check.name, check.why, "not run", message)
         start = time.perf_counter()
         result = self._outcome(check)
         return replace(result, seconds=time.perf_counter() - start)
+
+    def _obstacle(self, check: Check) -> CheckResult | None:
+        """The check at the root of why this one cannot be run, if there is one."""
+        for needed in (c for c in CHECKS if c.number in check.needs):
+            result = self.result(needed)
+            if result.status in ("failed", "not run"):
+                return self._obstacle(needed) or result
+        return None
 
     def _outcome(self, check: Check) -> CheckResult:
         """Run a check, then close what it made; the first thing to go wrong is the outcome."""
@@ -121,9 +122,8 @@ class Suite:
         except CheckFailedError as fault:
             return self._failed(result, str(fault), fault)
         except Exception as error:  # noqa: BLE001 - whatever an environment raises is a finding
-            last_frames = "".join(traceback.format_exception(error, limit=-3))
             failed = self._failed(result, f"{type(error).__name__}: {error}", None)
-            return replace(failed, traceback=last_frames)
+            return replace(failed, traceback=_last_frames(error))
 
     def _failed(
         self, result: CheckResult, message: str, fault: CheckFailedError | None
@@ -143,3 +143,10 @@ class Suite:
             step = fault.step if fault is not None else None
             result = replace(result, seed=episode.seed, actions=episode.actions[:step])
         return result
+
+
+def _last_frames(error: Exception) -> str | None:
+    """Where an error came from; those of this package say in words what caused them."""
+    if isinstance(error, SandboxGymError) and error.__cause__ is None:
+        return None
+    return "".join(traceback.format_exception(error, limit=-3))

@@ -15,8 +15,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from sandboxgym.conformance.lab import CheckFailedError, CheckNotRunError, Seen, Subject
+from sandboxgym.conformance.outcome import CheckFailedError, CheckNotRunError
 from sandboxgym.conformance.source import Source, from_reference
+from sandboxgym.conformance.subject import Seen, Subject
 from sandboxgym.core import codec
 from sandboxgym.core.snapshot import Snapshot
 

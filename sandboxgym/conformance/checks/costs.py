@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from sandboxgym.conformance.check import check
-from sandboxgym.conformance.lab import CheckFailedError, Lab
+from sandboxgym.conformance.lab import Lab
+from sandboxgym.conformance.outcome import CheckFailedError
 
 ROUNDS = 200
 BYTES_A_ROUND = 64
 TIMED_ROUNDS = 20
 
 
-@check("24-no-leaks", needs=("06",))
+@check("24-no-leaks", needs=("14",))
 def no_leaks(lab: Lab) -> str:
     """A search takes millions of snapshots; whatever one leaves behind, it leaves millions of."""
     with _own_temporary_folder() as folder, _traced_memory():
@@ -93,7 +94,7 @@ def _traced_memory() -> Iterator[None]:
             tracemalloc.stop()
 
 
-@check("25-latency", needs=("06",))
+@check("25-latency", needs=("10",))
 def latency(lab: Lab) -> str:
     """How often one can afford to fork depends on it."""
     script = lab.scripts[0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sandboxgym.conformance.check import check
-from sandboxgym.conformance.lab import CheckWarnedError, Lab, Script, Subject
+from sandboxgym.conformance.lab import Lab, Script
+from sandboxgym.conformance.outcome import CheckWarnedError
+from sandboxgym.conformance.subject import Subject
 from sandboxgym.conformance.worker import play_elsewhere
 from sandboxgym.core.digest import first_difference
 

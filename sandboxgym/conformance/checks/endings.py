@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sandboxgym.conformance.check import check
-from sandboxgym.conformance.lab import Lab, Script, Subject, ended
+from sandboxgym.conformance.lab import Lab, Script
+from sandboxgym.conformance.subject import Subject, ended
 from sandboxgym.core.errors import SandboxGymError
 
 
-@check("17-time-limit", needs=("06",))
+@check("17-time-limit", needs=("08", "14"))
 def time_limit(lab: Lab) -> str | None:
     """A counter that stays behind in a wrapper ends the restored episode at another step."""
     natural = lab.long_episode()
@@ -32,20 +33,20 @@ def _ends_at_the_same_step(lab: Lab, script: Script, limit: int | None) -> None:
         case = lab.case(maker, script, at)
         used, fresh = lab.make(limit), lab.make(limit)
         lab.use(used, case)
-        for subject, place in ((case.maker, "its maker"), (used, "a used"), (fresh, "a fresh")):
+        for subject, place in ((used, "a used"), (fresh, "a fresh")):
             subject.restore(case.snapshot)
             for step, action in enumerate(case.rest, start=at + 1):
                 seen = subject.step(action)
                 how = f"restored to step {at} in {place} instance, the end of step {step}"
-                lab.same(ending(case.future[step - at - 1]), ending(seen), how, step)
+                lab.same(_ending(case.future[step - at - 1]), _ending(seen), how, step)
 
 
-def ending(seen: dict[str, Any]) -> dict[str, bool]:
+def _ending(seen: dict[str, Any]) -> dict[str, bool]:
     """The two flags of a step."""
     return {name: bool(seen[name]) for name in ("terminated", "truncated")}
 
 
-@check("18-ended-episodes", needs=("06",))
+@check("18-ended-episodes", needs=("05", "17", "22"))
 def ended_episodes(lab: Lab) -> str | None:
     """The end of an episode is a moment like any other: restored to, and restored from."""
     natural = lab.long_episode()

@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 from sandboxgym.conformance.check import check
-from sandboxgym.conformance.lab import Lab
+from sandboxgym.conformance.lab import Lab, Script
+from sandboxgym.conformance.subject import Seen, Subject
 
 
-@check("12-siblings-are-isolated", needs=("08",))
+@check("12-siblings-are-isolated", needs=("08", "14"))
 def siblings_are_isolated(lab: Lab) -> None:
     """Branches that share a list, a buffer or a file mix their episodes without a sign."""
     parent = lab.make()
     for script in lab.in_turn():
         at = script.moments[0]
-        before = [parent.reset(script.seed), *parent.play(script.actions[:at])]
-        alone_left, alone_right = lab.fork(parent, 2)
-        rest = script.actions[at:]
-        left_future = alone_left.play(rest)
-        way = lab.detour(alone_right, before[-1], len(rest), salt=5)
+        seen = [parent.reset(script.seed), *parent.play(script.actions[:at])][-1]
+        ways = [_way_alone(lab, parent, script, at, seen, salt) for salt in (5, 6)]
+        twins = lab.fork(parent, 2)
+        for step in range(at, at + lab.depth):
+            for twin, way in zip(twins, ways, strict=True):
+                _goes_its_way(lab, twin, way, slice(step, step + 1), "beside a sibling")
         left, right = lab.fork(parent, 2)
-        how = f"forked at step {at} beside a sibling that goes another way"
-        for step in range(len(rest)):
-            if step < len(way.actions):
-                lab.repeats(right, [way.actions[step]], [way.trace[step + 1]], how, after=at + step)
-            lab.repeats(left, [rest[step]], [left_future[step]], how, after=at + step)
-        left, right = lab.fork(parent, 2)
-        left.play(rest[:1])
+        left.play(ways[0].actions[at : at + 1])
         left.close()
-        how = f"forked at step {at}, after a sibling was closed"
-        lab.repeats(right, way.actions, way.trace[1:], how, after=at)
+        _goes_its_way(lab, right, ways[1], slice(at, None), "after a sibling was closed")
 
 
-@check("13-parent-and-child-are-isolated", needs=("08",))
+def _way_alone(lab: Lab, parent: Subject, script: Script, at: int, seen: Seen, salt: int) -> Script:
+    """What a fork does that has no live sibling: the episode up to the fork, then another way."""
+    (fork,) = lab.fork(parent, 1)
+    way = lab.detour(fork, seen, lab.depth, salt)
+    fork.close()
+    past = script.trace[:at]
+    return Script(script.seed, script.actions[:at] + way.actions, past + way.trace)
+
+
+def _goes_its_way(lab: Lab, fork: Subject, way: Script, steps: slice, how: str) -> None:
+    lab.doing = way
+    expected = way.trace[1:][steps]
+    lab.repeats(fork, way.actions[steps], expected, f"a fork {how}", after=steps.start)
+
+
+@check("13-parent-and-child-are-isolated", needs=("08", "14"))
 def parent_and_child_are_isolated(lab: Lab) -> None:
     """A search expands a node while its parent goes on; neither may notice."""
     for script in lab.in_turn():

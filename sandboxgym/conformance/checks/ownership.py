@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from sandboxgym.conformance.check import check
-from sandboxgym.conformance.lab import Lab, Script, Subject
+from sandboxgym.conformance.lab import Lab, Script
+from sandboxgym.conformance.subject import Subject
 from sandboxgym.core import forking
 from sandboxgym.core.plain import owned
 from sandboxgym.core.snapshot import Snapshot
 
 
-@check("20-observations-are-owned", needs=("01",))
+@check("20-observations-are-owned", needs=("05", "14"))
 def observations_are_owned(lab: Lab) -> None:
     """Agents keep observations and write into them; neither side may find its data changed."""
     keeper, scribbler = lab.make(), lab.make()
@@ -39,8 +41,8 @@ def _kept_results_stay(lab: Lab, subject: Subject, script: Script) -> None:
         obs, _reward, _terminated, _truncated, info = subject.env.step(owned(action))
         kept.append([obs, info])
         copies.append(owned(kept[-1]))
-    for step, (result, copy) in enumerate(zip(kept, copies, strict=True)):
-        lab.same(copy, owned(result), f"obs and info of step {step}, looked at later", step)
+    for step, (result, early) in enumerate(zip(kept, copies, strict=True)):
+        lab.same(early, owned(result), f"obs and info of step {step}, looked at later", step)
 
 
 def _scribbling_changes_nothing(lab: Lab, subject: Subject, script: Script) -> None:
@@ -69,7 +71,7 @@ def scribble(tree: Any) -> None:
         tree[...] = np.zeros((), tree.dtype) if tree.any() else np.ones((), tree.dtype)
 
 
-@check("21-snapshots-are-owned", needs=("01",))
+@check("21-snapshots-are-owned", needs=("04",))
 def snapshots_are_owned(lab: Lab) -> None:
     """A snapshot is a moment of the past; what happens to its environment must not reach it."""
     subject = lab.make()
@@ -78,16 +80,18 @@ def snapshots_are_owned(lab: Lab) -> None:
             subject.reset(script.seed)
             subject.play(script.actions[:at])
             snapshot = subject.snapshot()
-            before = Snapshot.from_bytes(snapshot.to_bytes())
+            before = copy.deepcopy(snapshot)
             subject.play(script.actions[at:])
             _unchanged(lab, snapshot, before, f"a snapshot of step {at}, after stepping on")
-            scribble(forking.restore(subject.env, snapshot))
-            subject.play(script.actions[at:])
+            result = forking.restore(subject.env, snapshot)
+            seen = subject.seen(result)
+            scribble(result)
+            lab.detour(subject, seen, 3, salt=8)
             subject.reset()
             _unchanged(lab, snapshot, before, f"a snapshot of step {at}, after restoring it")
 
 
 def _unchanged(lab: Lab, snapshot: Snapshot, before: Snapshot, how: str) -> None:
-    step = before.step
-    lab.same([], [str(d) for d in before.diff(snapshot, limit=1)], how, step)
-    lab.same(before.digest, replace(snapshot, _digest=None).digest, f"the digest of {how}", step)
+    lab.same_moment(before, snapshot, how)
+    digest = replace(snapshot, _digest=None).digest
+    lab.same(before.digest, digest, f"the digest of {how}", before.step)

@@ -1,0 +1,33 @@
+"""Every check catches the mutants that are meant for it, and nothing else complains."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+from sandboxgym.conformance import check_forkable
+from sandboxgym.conformance.checks import CHECKS
+from tests import mutants
+from tests.mutants import MUTANTS
+from tests.mutants.correct import CORRECT
+
+for module in pkgutil.iter_modules(mutants.__path__):
+    importlib.import_module(f"tests.mutants.{module.name}")
+
+
+def outcome(report, *statuses):
+    return {r.number for r in report.results if r.status in statuses}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.caught_by}-{m.name}")
+def test_a_mutant_is_caught_by_the_check_meant_for_it(mutant):
+    report = check_forkable(mutant.make)
+    assert outcome(report, "failed", "warned") == {mutant.caught_by} | mutant.also, report
+
+
+@pytest.mark.parametrize("make", CORRECT, ids=lambda make: make.__name__)
+def test_a_correct_environment_passes_everything(make):
+    report = check_forkable(make)
+    assert outcome(report, "passed") == {check.number for check in CHECKS}, report
