@@ -17,17 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from sandboxgym.core.errors import DataNotFoundError, GameFileError, SnapshotCorruptError
+from sandboxgym.sandboxes.text.composer import Composer, denied_predicates
+from sandboxgym.sandboxes.text.facts import Facts, Scope
 from sandboxgym.sandboxes.text.grounding import Operator, ground
 from sandboxgym.sandboxes.text.memory import Memory
 from sandboxgym.sandboxes.text.pddl import Action, parse_domain, parse_problem
 from sandboxgym.sandboxes.text.planner import Planner
-from sandboxgym.sandboxes.text.story import (
-    Composer,
-    Facts,
-    Scope,
-    Text,
-    denied_predicates,
-)
+from sandboxgym.sandboxes.text.story import Text
 from sandboxgym.sandboxes.text.successors import Successors
 from sandboxgym.sandboxes.text.twl2 import Grammar, Placeholder, Symbol, parse_grammar
 

@@ -1,225 +1,26 @@
-"""Telling: a game's templates, composed once so that any state can be told quickly.
+"""Telling: the parts that a composed template consists of, and what is remembered of it.
 
-The stock engine answers a grammar's queries by going through its facts in order of their arguments,
-binding one variable after the other, with one rule that is easy to overlook: two variables never
-stand for the same object. The same is done here with facts indexed beforehand.
+The stock engine answers a query by going through the facts, binding one variable after the other,
+with one rule that is easy to overlook: two variables never stand for the same object.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from sandboxgym.core.errors import GameFileError
-from sandboxgym.sandboxes.text.expressions import (
-    Entity,
-    Evaluate,
-    as_text,
-    compile_expression,
-)
-from sandboxgym.sandboxes.text.grounding import Operator, World
+from sandboxgym.sandboxes.text.expressions import Entity, Evaluate, as_text
+from sandboxgym.sandboxes.text.facts import Answers, Facts, Scope
 from sandboxgym.sandboxes.text.memory import Memory
-from sandboxgym.sandboxes.text.pddl import Domain, Problem
-from sandboxgym.sandboxes.text.twl2 import (
-    Each,
-    Grammar,
-    Listing,
-    Part,
-    Placeholder,
-    Print,
-    Query,
-    Question,
-    Symbol,
-    Template,
-    Words,
-)
+from sandboxgym.sandboxes.text.twl2 import Question
 
-MAX_DEPTH = 50
-MAX_PARTS = 20_000
-MAX_SIGNATURES = 10_000
-MAX_INDEXED = 2_000_000
 MAX_TELLING_WORK = 200_000
 
-Scope: TypeAlias = tuple[Entity, ...]
 PartialScope: TypeAlias = "tuple[Entity | None, ...]"
-_Signature: TypeAlias = tuple[str, ...]
-_LookupKey: TypeAlias = tuple[str, _Signature, tuple[int, ...]]
 
-_DENIED = "not_"
-_PUNCTUATION = {"_bar_": "|", "_minus_": "-", "_plus_": "+", "_dot_": ".", "_comma_": ","}
-
-
-# --- What there is to tell -----------------------------------------------------------------------
-
-
-def display_names(ids: Iterable[str]) -> dict[str, str]:
-    """Return the names that ALFWorld shows for objects.
-
-    ``apple_bar_...`` becomes ``apple 2``: the part before the first bar and a number, counted down
-    in the order of the ids. Without a bar there is no number, only a blank where it would be.
-    """
-    kinds = {one: _kind(one) for one in sorted(ids)}
-    left = Counter(kind for kind in kinds.values() if kind is not None)
-    names: dict[str, str] = {}
-    for one, kind in kinds.items():
-        if kind is None:
-            names[one] = f"{_punctuated(one)} "
-        else:
-            names[one] = f"{_punctuated(kind)} {left[kind]}"
-            left[kind] -= 1
-    return names
-
-
-def _kind(one: str) -> str | None:
-    kind, bar, _ = one.partition("_bar_")
-    if not bar:
-        return None
-    return f"{kind}basin" if "basin" in one else kind
-
-
-def _punctuated(text: str) -> str:
-    for written, meant in _PUNCTUATION.items():
-        text = text.replace(written, meant)
-    return text
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Facts that may answer a question, in the order in which they do, each with its bits.
-
-    A fact is told to be true where all its bits are set; a fact that never changes has none.
-    """
-
-    rows: tuple[tuple[Scope, int], ...]
-    reads: int
-    """The bits of all of them."""
-
-
-class Facts:
-    """All facts that can be told, by predicate, types of the arguments and known arguments."""
-
-    def __init__(self, domain: Domain, problem: Problem, world: World) -> None:
-        mentioned = {name for fact in problem.init for name in fact[1:]}
-        names = dict(zip(problem.objects, problem.objects, strict=True)) | display_names(mentioned)
-        self._entities = {
-            name: Entity(name, type_name, names[name])
-            for name, type_name in problem.objects.items()
-        }
-        self._strangers: dict[tuple[str, str], Entity] = {}
-        self._subtypes = _subtypes(domain)
-        self._rows = self._told(world)
-        self._lookups: dict[_LookupKey, dict[Scope, Answers]] = {}
-        self._indexed = 0
-
-    def entity(self, name: str, type_name: str) -> Entity:
-        """Return an object as it is bound to a variable of a type.
-
-        To the stock engine, an object bound to a variable of another type than its own is another
-        object, which no fact is about.
-        """
-        entity = self._entities[name]
-        if entity.type == type_name:
-            return entity
-        copy = Entity(entity.id, entity.type, entity.name)
-        return self._strangers.setdefault((name, type_name), copy)
-
-    def scope(self, operator: Operator) -> Scope:
-        """Return the entities that an operator's texts are about, in the order of its arguments."""
-        parameters = operator.action.parameters
-        return tuple(
-            [
-                self.entity(name, parameter.type)
-                for name, parameter in zip(operator.args, parameters, strict=True)
-            ]
-        )
-
-    def lookup(self, question: Question, known: tuple[int, ...]) -> dict[Scope, Answers]:
-        """Return the answers to a question by the entities at the known positions."""
-        types = tuple([arg.type for arg in question.args])
-        key = (question.predicate, types, known)
-        if key not in self._lookups:
-            grouped: dict[Scope, list[tuple[Scope, int]]] = {}
-            for signature in self._signatures(types):
-                rows = self._rows.get((question.predicate, signature), ())
-                self._indexed += 1 + len(rows)
-                if self._indexed > MAX_INDEXED:
-                    raise GameFileError("the grammar asks too many different things; shorten it")
-                for args, mask in rows:
-                    at = tuple([args[position] for position in known])
-                    grouped.setdefault(at, []).append((args, mask))
-            self._lookups[key] = {at: _answers(rows) for at, rows in grouped.items()}
-        return self._lookups[key]
-
-    def types(self, question: Question, place: int) -> set[str]:
-        """Return the types of the entities that facts answering a question have at a place."""
-        signatures = self._signatures(tuple([arg.type for arg in question.args]))
-        return {each[place] for each in signatures if (question.predicate, each) in self._rows}
-
-    def knows_type(self, name: str) -> bool:
-        """Whether there is a type of that name."""
-        return name in self._subtypes
-
-    def _told(self, world: World) -> dict[tuple[str, _Signature], list[tuple[Scope, int]]]:
-        table = world.table
-        told = [(fact[0], fact[1:], 0) for fact in world.static]
-        for fact, bit in table.facts.items():
-            told.append((fact[0], fact[1:], 1 << table.hearsay.get(fact, bit)))
-        for fact, bit in table.denials.items():
-            told.append((_DENIED + fact[0], fact[1:], 1 << bit))
-        rows: dict[tuple[str, _Signature], list[tuple[Scope, int]]] = {}
-        for predicate, names, mask in sorted(told):
-            args = tuple([self._entities[name] for name in names])
-            signature = tuple([entity.type for entity in args])
-            rows.setdefault((predicate, signature), []).append((args, mask))
-        return rows
-
-    def _signatures(self, types: _Signature) -> Iterator[_Signature]:
-        """Yield the types and all ways to replace them by subtypes, in the stock engine's order.
-
-        It searches breadth-first and forgets to mark where it starts from, so with types three
-        levels deep the same signature, and with it the same answer, can come twice.
-        """
-        yield types
-        seen: set[_Signature] = set()
-        waiting = deque(self._narrower(types))
-        while waiting:
-            signature = waiting.popleft()
-            yield signature
-            for narrower in self._narrower(signature):
-                if narrower not in seen:
-                    seen.add(narrower)
-                    waiting.append(narrower)
-            if len(seen) > MAX_SIGNATURES:
-                raise GameFileError(f"a query about the types {types} covers too many subtypes")
-
-    def _narrower(self, types: _Signature) -> Iterator[_Signature]:
-        for place, name in enumerate(types):
-            for subtype in self._subtypes[name]:
-                yield (*types[:place], subtype, *types[place + 1 :])
-
-
-def _subtypes(domain: Domain) -> dict[str, list[str]]:
-    result: dict[str, list[str]] = {name: [] for name in domain.supertypes}
-    for name in sorted(domain.supertypes):
-        for supertype in domain.supertypes[name]:
-            if name != "object":
-                result[supertype].append(name)
-    return result
-
-
-def _answers(rows: Sequence[tuple[Scope, int]]) -> Answers:
-    reads = 0
-    for _, mask in rows:
-        reads |= mask
-    return Answers(tuple(rows), reads)
-
-
-_NOTHING: frozenset[int] = frozenset()
-
-
-# --- Composed templates --------------------------------------------------------------------------
+NOTHING: frozenset[int] = frozenset()
 
 
 class Telling:
@@ -253,42 +54,48 @@ class Composed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    text: str
-    mentions: frozenset[int] = _NOTHING
+class Words:
+    """Words that are always the same."""
 
-    def tell(self, telling: Telling, scope: Scope) -> str:
+    text: str
+    mentions: frozenset[int] = NOTHING
+
+    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
         telling.spend(len(self.text))
         return self.text
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:
+    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
         return 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Print:
+class Print:
+    """The value of an expression."""
+
     evaluate: Evaluate
     mentions: frozenset[int]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:
+    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
         text = as_text(self.evaluate(scope))
         telling.spend(len(text))
         return text
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:
+    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
         return 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Sequence:
+class Sequence:
+    """Parts one after the other."""
+
     parts: tuple[Composed, ...]
     mentions: frozenset[int]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:
+    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
         telling.spend()
         return "".join([part.tell(telling, scope) for part in self.parts])
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:
+    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
         telling.spend()
         bits = 0
         for part in self.parts:
@@ -297,7 +104,7 @@ class _Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Match:
+class Match:
     """One question of a query; the variables up to `known` have an entity before it is asked."""
 
     facts: Facts
@@ -350,8 +157,10 @@ class _Match:
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
-    matches: tuple[_Match, ...]
+class Query:
+    """Questions that must all have an answer."""
+
+    matches: tuple[Match, ...]
     size: int
     """The length of the scope when all is answered."""
     mentions: frozenset[int]
@@ -364,7 +173,7 @@ class _Query:
         for extended in self.matches[place].bind(telling, scope):
             yield from self.answers(telling, extended, place + 1)
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:
+    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
         scope = self.extended(scope)
         bits = 0
         for match in self.matches:
@@ -377,14 +186,14 @@ class _Query:
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class Choice:
     """A symbol: the first alternative whose condition has an answer is told."""
 
     name: str
-    alternatives: tuple[tuple[_Query | None, Composed], ...]
+    alternatives: tuple[tuple[Query | None, Composed], ...]
     mentions: frozenset[int]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:
+    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
         telling.spend()
         for condition, part in self.alternatives:
             if condition is None or any(True for _ in condition.answers(telling, scope)):
@@ -394,7 +203,7 @@ class _Choice:
             "add a last one without condition"
         )
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:
+    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
         telling.spend()
         bits = 0
         for condition, part in self.alternatives:
@@ -405,35 +214,38 @@ class _Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Missing:
+class Missing:
     """A symbol of lists that the grammar lacks, which matters only where a list needs it."""
 
     name: str
-    mentions: frozenset[int] = _NOTHING
+    mentions: frozenset[int] = NOTHING
 
-    def tell(self, telling: Telling, scope: Scope) -> str:
+    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
         raise GameFileError(f"the grammar has no symbol {self.name!r}; add it")
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:
+    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
         return 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Each:
+class Each:
+    """A part told once for each answer to a query, or once if there is none."""
+
     part: Composed
-    query: _Query | None
+    query: Query | None
     mentions: frozenset[int]
 
     def pieces(self, telling: Telling, scope: Scope) -> list[str]:
+        """Return the text for each answer."""
         if self.query is None:
             return [self.part.tell(telling, scope)]
         answers = self.query.answers(telling, scope)
         return [self.part.tell(telling, extended) for extended in answers]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:
+    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
         return "".join(self.pieces(telling, scope))
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:
+    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
         if self.query is None:
             return self.part.reads(telling, scope)
         inner = self.part.reads(telling, self.query.extended(scope))
@@ -441,14 +253,16 @@ class _Each:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listing:
-    each: _Each
+class Listing:
+    """The answers as a list with separators."""
+
+    each: Each
     empty: Composed
     separator: Composed
     last_separator: Composed
     mentions: frozenset[int]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:
+    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
         pieces = self.each.pieces(telling, scope)
         if not pieces:
             return self.empty.tell(telling, scope)
@@ -457,7 +271,7 @@ class _Listing:
         separator = self.separator.tell(telling, scope) if len(pieces) > 2 else ""
         return separator.join(pieces[:-1]) + self.last_separator.tell(telling, scope) + pieces[-1]
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:
+    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
         bits = self.each.reads(telling, scope)
         for part in (self.empty, self.separator, self.last_separator):
             bits |= part.reads(telling, scope)
@@ -503,161 +317,3 @@ class Text:
             return self._composed.reads(Telling(0), tuple(scope))
         except GameFileError:
             return -1  # more than can be worked out: all bits
-
-
-# --- Composing -----------------------------------------------------------------------------------
-
-_Variables: TypeAlias = tuple[Placeholder, ...]
-
-
-class Composer:
-    """Composes templates, and every symbol once for each set of variables it is used with."""
-
-    def __init__(self, grammar: Grammar, facts: Facts, domain: Domain) -> None:
-        self._grammar = grammar
-        self._facts = facts
-        self._arities = domain.arities
-        self._composed: dict[tuple[str, _Variables], Composed] = {}
-        self._open: list[tuple[str, _Variables]] = []
-        self._parts = 0
-
-    def compose(self, template: Template, variables: _Variables) -> Composed:
-        """Compose a template for a scope with these variables."""
-        self._parts += len(template)
-        if self._parts > MAX_PARTS:
-            raise GameFileError(f"the grammar expands to more than {MAX_PARTS} parts; shorten it")
-        parts = tuple(self._part(part, variables) for part in template)
-        return parts[0] if len(parts) == 1 else _Sequence(parts, _union(parts))
-
-    def _part(self, part: Part, variables: _Variables) -> Composed:
-        if isinstance(part, Words):
-            return _Words(part.text)
-        if isinstance(part, Symbol):
-            return self._symbol(part.name, variables)
-        if isinstance(part, Each):
-            return self._each(part, variables)
-        return self._listing(part, variables)
-
-    def _listing(self, part: Listing, variables: _Variables) -> Composed:
-        empty, separator, last_separator = (
-            self._symbol(name, variables) if name in self._grammar.symbols else _Missing(name)
-            for name in ("list_empty", "list_separator", "list_last_separator")
-        )
-        each = self._each(part.each, variables)
-        mentions = _union((each, empty, separator, last_separator))
-        return _Listing(each, empty, separator, last_separator, mentions)
-
-    def _each(self, each: Each, variables: _Variables) -> _Each:
-        query, inner = None, variables
-        if each.query is not None:
-            query, inner = self._query(each.query, variables)
-        part = (
-            self._print(each.part, inner)
-            if isinstance(each.part, Print)
-            else self._symbol(each.part.name, inner)
-        )
-        return _Each(part, query, _union((part, query) if query else (part,)))
-
-    def _print(self, part: Print, variables: _Variables) -> Composed:
-        names = [placeholder.name for placeholder in variables]
-        used: set[int] = set()
-
-        def slot(name: str) -> int:
-            if name not in names:
-                known = ", ".join(dict.fromkeys(names)) or "none"
-                raise GameFileError(
-                    f"the expression {{{part.expression[:80]}}} uses a variable {name!r} where the "
-                    f"variables are: {known}; bind it by a query"
-                )
-            place = len(names) - 1 - names[::-1].index(name)
-            used.add(place)
-            return place
-
-        return _Print(compile_expression(part.expression, slot), frozenset(used))
-
-    def _symbol(self, name: str, variables: _Variables) -> Composed:
-        key = (name, variables)
-        if key in self._open:
-            names = " -> ".join(dict.fromkeys(symbol for symbol, _ in self._open))
-            raise GameFileError(f"the grammar is cyclic: {names} -> {name}")
-        if len(self._open) >= MAX_DEPTH:
-            raise GameFileError(f"the symbols of the grammar nest more than {MAX_DEPTH} deep")
-        if key not in self._composed:
-            if name not in self._grammar.symbols:
-                raise GameFileError(f"unknown symbol #{name[:80]}# in the grammar; define it")
-            self._open.append(key)
-            self._composed[key] = self._choice(name, variables)
-            self._open.pop()
-        return self._composed[key]
-
-    def _choice(self, name: str, variables: _Variables) -> Composed:
-        alternatives: list[tuple[_Query | None, Composed]] = []
-        for alternative in self._grammar.symbols[name]:
-            condition = None
-            if alternative.condition is not None:
-                condition, _ = self._query(alternative.condition, variables)
-            alternatives.append((condition, self.compose(alternative.template, variables)))
-        if alternatives[0][0] is None:
-            return alternatives[0][1]
-        conditions = [condition for condition, _ in alternatives if condition is not None]
-        mentions = _union(conditions) | _union([part for _, part in alternatives])
-        return _Choice(name, tuple(alternatives), mentions)
-
-    def _query(self, query: Query, variables: _Variables) -> tuple[_Query, _Variables]:
-        matches: list[_Match] = []
-        for question in query:
-            self._check(question)
-            known = len(variables)
-            variables += tuple(dict.fromkeys(a for a in question.args if a not in variables))
-            slots = tuple(variables.index(arg) for arg in question.args)
-            positions = tuple(place for place, slot in enumerate(slots) if slot < known)
-            key = tuple(slots[place] for place in positions)
-            lookup = self._facts.lookup(question, positions)
-            mentions = frozenset(key) | self._rivals(question, slots, variables[:known])
-            matches.append(_Match(self._facts, question, slots, known, key, lookup, mentions))
-        return _Query(tuple(matches), len(variables), _union(matches)), variables
-
-    def _rivals(
-        self, question: Question, slots: tuple[int, ...], known: _Variables
-    ) -> frozenset[int]:
-        """Return the known variables whose entity one of the others could otherwise stand for."""
-        types: set[str] = set()
-        for place, slot in enumerate(slots):
-            if slot >= len(known):
-                types |= self._facts.types(question, place)
-        return frozenset(slot for slot, variable in enumerate(known) if variable.type in types)
-
-    def _check(self, question: Question) -> None:
-        for arg in question.args:
-            if not self._facts.knows_type(arg.type):
-                raise GameFileError(
-                    f"the grammar asks for {arg.name}:{arg.type}, which is no type of the domain"
-                )
-        base = _denied(question, self._arities) or question.predicate
-        if self._arities.get(base) != len(question.args):
-            raise GameFileError(
-                f"the grammar asks for {question.predicate!r} with {len(question.args)} arguments, "
-                "which is no predicate of the domain; predicates are written in lower case here"
-            )
-
-
-class _Mentioning(Protocol):
-    @property
-    def mentions(self) -> frozenset[int]: ...
-
-
-def _union(parts: Iterable[_Mentioning]) -> frozenset[int]:
-    return _NOTHING.union(*(part.mentions for part in parts))
-
-
-def denied_predicates(grammar: Grammar, domain: Domain) -> set[str]:
-    """Return the predicates for which the grammar asks whether they were told to be deleted."""
-    asked = (_denied(question, domain.arities) for question in grammar.questions())
-    return {predicate for predicate in asked if predicate is not None}
-
-
-def _denied(question: Question, declared: Iterable[str]) -> str | None:
-    predicate = question.predicate
-    if predicate.startswith(_DENIED) and predicate not in declared:
-        return predicate[len(_DENIED) :]
-    return None

@@ -28,6 +28,9 @@ from sandboxgym.sandboxes.text.expressions import check_expression
 MAX_SYMBOLS = 5_000
 MAX_QUESTIONS = 20
 
+DENIED = "not_"
+"""What a predicate is preceded by to ask whether it was told that it ceased to hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
@@ -279,7 +282,7 @@ def parse_query(text: str, where: str) -> Query:
             if types.setdefault(name, type_name) != type_name:
                 raise GameFileError(f"the variable {name!r} in a query of {where} has two types")
             args.append(Placeholder(name, type_name))
-        questions.append(Question(f"not_{predicate}" if negation else predicate, tuple(args)))
+        questions.append(Question(DENIED + predicate if negation else predicate, tuple(args)))
     return tuple(questions)
 
 

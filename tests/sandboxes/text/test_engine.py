@@ -15,8 +15,8 @@ import pytest
 from sandboxgym.core.errors import DataNotFoundError, GameFileError, SnapshotCorruptError
 from sandboxgym.sandboxes.text import memory
 from sandboxgym.sandboxes.text.engine import Game, load_game
+from sandboxgym.sandboxes.text.facts import display_names
 from sandboxgym.sandboxes.text.pddl import parse_domain, parse_problem
-from sandboxgym.sandboxes.text.story import display_names
 from tests.sandboxes.text import workshop
 
 WORKSHOP = Game.from_json(workshop.text(), name="workshop")
