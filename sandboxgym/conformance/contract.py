@@ -32,6 +32,7 @@ class ForkableContract:
 
     depth: ClassVar[int] = DEFAULT_DEPTH
     seeds: ClassVar[Sequence[int]] = DEFAULT_SEEDS
+    _suite: ClassVar[Suite]
 
     def make_env(self) -> AnyEnv:
         """Make the environment to check."""
@@ -43,17 +44,14 @@ class ForkableContract:
         """Choose an action; override it where random ones lead nowhere."""
         return random_policy(obs, info, space, rng)
 
-    @pytest.fixture(scope="class")
-    def forkable_suite(self) -> Suite:
-        """The suite that the tests of this class share."""
-        return Suite(
-            Source.of(self.make_env), policy=self.policy, depth=self.depth, seeds=self.seeds
-        )
-
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
-    def test_forkable(self, check: Check, forkable_suite: Suite) -> None:
+    def test_forkable(self, check: Check) -> None:
         """One check of the suite."""
-        settle(forkable_suite.result(check))
+        cls = type(self)
+        if "_suite" not in cls.__dict__:  # all tests of a class share one
+            source = Source.of(self.make_env)
+            cls._suite = Suite(source, policy=self.policy, depth=self.depth, seeds=self.seeds)
+        settle(cls._suite.result(check))
 
 
 def settle(result: CheckResult) -> None:

@@ -33,7 +33,8 @@ def pytest_collection_modifyitems(
 ) -> None:
     """Add one item for each check of each environment that the option names."""
     for name in config.getoption("--forkable"):
-        items.extend(CheckedEnvironment.from_parent(session, name=name).collect())
+        environment = CheckedEnvironment.from_parent(session, name=name, nodeid=name)
+        items.extend(environment.collect())
 
 
 class CheckedEnvironment(pytest.Collector):
@@ -72,4 +73,4 @@ class CheckItem(pytest.Item):
     def reportinfo(self) -> tuple[str, None, str]:
         """Where reports say that the test is."""
         assert self.parent is not None
-        return self.parent.name, None, f"{self.parent.name}::{self.name}"
+        return self.parent.name, None, self.name

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import sandboxgym as sg
+from sandboxgym.cli import main
+from sandboxgym.conformance.checks import CHECKS
+
+QUICK = ["--seeds", "1", "--depth", "4"]
+
+
+def test_a_correct_environment_gives_zero_and_a_line_a_check(capsys):
+    assert main(["check", "tests.mutants.correct:Ferry", *QUICK]) == 0
+    out = capsys.readouterr().out
+    assert all(check.name in out for check in CHECKS)
+    assert f"ok: {len(CHECKS)} passed, 0 failed" in out
+
+
+def test_a_broken_environment_gives_one(capsys):
+    assert main(["check", "tests.mutants.restoring:ForgetsTheFuel", *QUICK]) == 1
+    assert "FAIL  06-restored-continues-exactly" in capsys.readouterr().out
+
+
+def test_arguments_reach_the_environment(capsys):
+    arguments = ["--kwargs", "source=synthetic", "num_games=3", "--kwargs", 'task_types=["heat"]']
+    assert main(["check", "sandboxgym/ALFWorld-v0", *QUICK, *arguments]) == 2
+    assert "heat" in capsys.readouterr().err
+    assert main(["check", "tests.mutants.correct:Ferry", *QUICK, "--kwargs", "fuel=2"]) == 0
+    assert "recorded 1 episodes of 2 steps" in capsys.readouterr().out
+
+
+def test_json_goes_to_a_file_or_alone_to_standard_output(tmp_path, capsys):
+    file = tmp_path / "report.json"
+    assert main(["check", "tests.mutants.correct:Ferry", *QUICK, "--json", str(file)]) == 0
+    assert json.loads(file.read_text())["ok"] is True
+    capsys.readouterr()
+    assert main(["check", "tests.mutants.correct:Ferry", *QUICK, "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["ok"] is True
+    assert "12-siblings-are-isolated" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["NoSuch-v0"], "neither a registered Gymnasium id"),
+        (["tests.nowhere:make"], "No module named 'tests.nowhere'"),
+        (["tests.mutants.correct:Nothing"], "no attribute 'Nothing'"),
+        (["tests.conformance.test_report:broken_factory"], "no such house"),
+        (["tests.mutants.correct:Ferry", "--kwargs", "sails=2"], "unexpected keyword"),
+        (
+            ["tests.mutants.correct:Ferry", *QUICK, "--json", "/no/such/folder/x"],
+            "cannot be written",
+        ),
+    ],
+)
+def test_what_cannot_be_used_gives_two_and_one_line(arguments, reason, capsys):
+    assert main(["check", *arguments]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("sandboxgym: error: ")
+    assert reason in lines[0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["play"],
+        ["check"],
+        ["check", "x", "--seeds", "0"],
+        ["check", "x", "--depth", "many"],
+        ["check", "x", "--kwargs", "novalue"],
+    ],
+)
+def test_wrong_usage_gives_two(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: sandboxgym" in capsys.readouterr().err
+
+
+def test_list_shows_what_forks_by_itself(capsys):
+    assert main(["list"]) == 0
+    names = capsys.readouterr().out.split()
+    assert "sandboxgym/ALFWorld-v0" in names
+    assert "CartPole-v1" not in names
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out.strip() == f"sandboxgym {sg.__version__}"
