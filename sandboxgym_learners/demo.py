@@ -29,13 +29,34 @@ from sandboxgym_learners.report import load_runs, write_report
 
 ALGORITHMS = ("bpo", "rloo")
 
-COMPUTE_PER_MINUTE = 40_000.0
+COMPUTE_PER_MINUTE = 20_000.0
 """Of the budget of each of six runs, what a minute of the whole demo pays on two cores."""
 
 WARM_START = 0.15
 """The share of a run's progress that its warm start makes."""
 
 POLL_SECONDS = 0.5
+
+SETTINGS: dict[str, str | int | float | tuple[str, ...]] = {
+    "world.arguments": (
+        "source=synthetic",
+        "difficulty=easy",
+        'task_types=["pick_and_place_simple"]',
+        "max_episode_steps=20",
+    ),
+    "world.held-out": ("split=train",),
+    "world.train-tasks": 8,
+    "world.eval-tasks": 8,
+    "cloning.steps": 150,
+    "cloning.tasks": 300,
+    "learning.rate": 2e-3,
+    "tree.per-update": 4,
+    "eval-every": 5,
+}
+"""A world small enough to be learnt in minutes: eight houses, trained on and evaluated on."""
+
+SHAPES = {"bpo": {"tree.roots": 4, "tree.siblings": 4}, "rloo": {"tree.roots": 8}}
+"""What each algorithm collects from a task; the compute is the same for both."""
 
 
 class DemoError(SandboxGymError, RuntimeError):
@@ -88,6 +109,7 @@ class Job:
             *(sys.executable, "-m", "sandboxgym_learners.train"),
             *("--algo", self.algo, "--seed", str(self.seed), "--budget", str(self.budget)),
             *("--out", str(self.folder), "--resume", "--no-tensorboard"),
+            *_options({**SETTINGS, **SHAPES[self.algo]}),
         ]
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -129,6 +151,12 @@ class Job:
                 f"{self.budget:,.0f}: go on with it by --budget {budget:.0f}, or choose another "
                 "--out"
             )
+
+
+def _options(settings: dict[str, Any]) -> Iterator[str]:
+    for name, value in settings.items():
+        yield f"--{name}"
+        yield from map(str, value if isinstance(value, tuple) else (value,))
 
 
 def last_compute(folder: Path) -> float | None:

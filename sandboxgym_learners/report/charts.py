@@ -36,9 +36,9 @@ class Chart:
 
 
 SUCCESS = Chart(
-    "Success on held-out tasks",
-    "Share of held-out tasks solved, against what training has cost so far: environment steps, and "
-    "generated tokens at their price. Evaluations are free.",
+    "Success",
+    "Share of the evaluation tasks solved, against what training has cost so far: environment "
+    "steps, and generated tokens at their price. Evaluations are free.",
     ("eval_success",),
     share=True,
     smooth=False,

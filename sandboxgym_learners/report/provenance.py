@@ -37,9 +37,21 @@ def setting(runs: Sequence[Run]) -> str:
         [
             "several worlds" if world is None else world,
             f"seeds of each algorithm: {'not the same number' if seeds is None else seeds}",
+            _agreed([evaluated_on(run.config) for run in runs])
+            or "evaluated on several sets of tasks",
             f"budget of each run: {'not the same' if budget is None else format(budget, ',.0f')}",
         ]
     )
+
+
+def evaluated_on(config: dict[str, Any]) -> str:
+    """Whether success was measured on tasks that the training saw; readers have to know."""
+    world = config.get("world")
+    if not isinstance(world, dict) or "eval_tasks" not in world:
+        return "evaluated on tasks that are not named"
+    same = world.get("held_out") == world.get("train")
+    seen = same and world["eval_tasks"] <= world.get("train_tasks", 0)
+    return f"evaluated on {world['eval_tasks']} {'of the training' if seen else 'held-out'} tasks"
 
 
 def _agreed(values: Sequence[T]) -> T | None:

@@ -26,7 +26,7 @@ class Row:
         env_steps: Mean number of environment steps.
         returns: Mean number of finished episodes.
         restores: Mean number of restored snapshots.
-        start: Success on held-out tasks before the first update.
+        start: Success on the evaluation tasks before the first update.
         final: The same at the last evaluation.
         area: Mean success over the compute that all runs cover.
         variance_cost: Mean of gradient variance times cost of a tree.
@@ -79,10 +79,10 @@ def verdict(rows: Sequence[Row]) -> list[str]:
     """What the table says, in sentences, and what it cannot say."""
     finals = [(row, row.final) for row in rows if row.final is not None]
     if not finals:
-        return ["No run was evaluated on held-out tasks, so success cannot be compared."]
+        return ["No run was evaluated, so success cannot be compared."]
     ranked = sorted(finals, key=lambda pair: -pair[1].mean)
     solved = ", ".join(f"{row.algo.upper()} {_percent(final)}" for row, final in ranked)
-    sentences = [f"Held-out tasks solved at the end: {solved}."]
+    sentences = [f"Evaluation tasks solved at the end: {solved}."]
     for (first, one), (second, two) in itertools.pairwise(ranked):
         sentences.append(_comparison(first.algo.upper(), one, second.algo.upper(), two))
     costs = [row.compute for row in rows]
