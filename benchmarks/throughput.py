@@ -14,6 +14,7 @@ busy machine) of the processor; a ratio is stock over ours, one for each game an
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import multiprocessing
 import os
@@ -26,11 +27,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 Times = dict[str, list[float]]
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 MIB = 2**20
+T = TypeVar("T")
 
 
 def main() -> None:
@@ -105,7 +107,7 @@ def side_by_side(paths: list[Path], args: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def timed(call: Callable[[], Any], times: list[float], clock: str) -> Any:
+def timed(call: Callable[[], T], times: list[float], clock: str) -> T:
     began = CLOCKS[clock]()
     result = call()
     times.append((CLOCKS[clock]() - began) * 1000)
@@ -154,7 +156,7 @@ def play_stock(path: str, commands: list[str], clock: str) -> tuple[list[str], T
     env = timed(load, times["load"], clock)
     said = [timed(env.reset, times["reset"], clock).feedback]
     for command in commands:
-        state, _, _ = timed(lambda command=command: env.step(command), times["step"], clock)
+        state, _, _ = timed(functools.partial(env.step, command), times["step"], clock)
         said.append(state.feedback)
     env.close()
     return said, times

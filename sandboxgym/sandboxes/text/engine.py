@@ -263,14 +263,15 @@ class Game:
         return self._without_detours(state, commands) if self.is_won(end) else None
 
     def _without_detours(self, state: int, commands: list[str]) -> list[str]:
-        """Leave out every command without which the others, as far as they work, still win."""
-        place = 0
-        while place < len(commands):
+        """Leave out commands, around and around, until each that is left is needed to win."""
+        place = kept = 0
+        while kept < len(commands):
             shorter, end = self._follow(state, commands[:place] + commands[place + 1 :])
             if self.is_won(end):
-                commands, place = shorter, 0
+                commands, kept = shorter, 0
             else:
-                place += 1
+                place, kept = place + 1, kept + 1
+            place %= max(1, len(commands))
         return commands
 
     def _follow(self, state: int, commands: list[str]) -> tuple[list[str], int]:

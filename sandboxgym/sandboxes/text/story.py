@@ -60,11 +60,13 @@ class Words:
     text: str
     mentions: frozenset[int] = NOTHING
 
-    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
+    def tell(self, telling: Telling, scope: Scope) -> str:
+        """Return the words."""
         telling.spend(len(self.text))
         return self.text
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
+    def reads(self, telling: Telling, scope: PartialScope) -> int:
+        """Words depend on nothing."""
         return 0
 
 
@@ -75,12 +77,14 @@ class Print:
     evaluate: Evaluate
     mentions: frozenset[int]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
+    def tell(self, telling: Telling, scope: Scope) -> str:
+        """Return the value as text."""
         text = as_text(self.evaluate(scope))
         telling.spend(len(text))
         return text
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
+    def reads(self, telling: Telling, scope: PartialScope) -> int:
+        """Names do not change."""
         return 0
 
 
@@ -91,11 +95,13 @@ class Sequence:
     parts: tuple[Composed, ...]
     mentions: frozenset[int]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
+    def tell(self, telling: Telling, scope: Scope) -> str:
+        """Return the parts joined."""
         telling.spend()
         return "".join([part.tell(telling, scope) for part in self.parts])
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
+    def reads(self, telling: Telling, scope: PartialScope) -> int:
+        """Return what the parts read."""
         telling.spend()
         bits = 0
         for part in self.parts:
@@ -173,7 +179,8 @@ class Query:
         for extended in self.matches[place].bind(telling, scope):
             yield from self.answers(telling, extended, place + 1)
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
+    def reads(self, telling: Telling, scope: PartialScope) -> int:
+        """Return what the questions read."""
         scope = self.extended(scope)
         bits = 0
         for match in self.matches:
@@ -193,7 +200,8 @@ class Choice:
     alternatives: tuple[tuple[Query | None, Composed], ...]
     mentions: frozenset[int]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
+    def tell(self, telling: Telling, scope: Scope) -> str:
+        """Return the first alternative that has no condition or one with an answer."""
         telling.spend()
         for condition, part in self.alternatives:
             if condition is None or any(True for _ in condition.answers(telling, scope)):
@@ -203,7 +211,8 @@ class Choice:
             "add a last one without condition"
         )
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
+    def reads(self, telling: Telling, scope: PartialScope) -> int:
+        """Return what the conditions and all alternatives read."""
         telling.spend()
         bits = 0
         for condition, part in self.alternatives:
@@ -220,10 +229,12 @@ class Missing:
     name: str
     mentions: frozenset[int] = NOTHING
 
-    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
+    def tell(self, telling: Telling, scope: Scope) -> str:
+        """Fail: here the symbol is needed."""
         raise GameFileError(f"the grammar has no symbol {self.name!r}; add it")
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
+    def reads(self, telling: Telling, scope: PartialScope) -> int:
+        """Nothing is told."""
         return 0
 
 
@@ -242,10 +253,12 @@ class Each:
         answers = self.query.answers(telling, scope)
         return [self.part.tell(telling, extended) for extended in answers]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
+    def tell(self, telling: Telling, scope: Scope) -> str:
+        """Return the texts for all answers joined."""
         return "".join(self.pieces(telling, scope))
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
+    def reads(self, telling: Telling, scope: PartialScope) -> int:
+        """Return what the query and the part read."""
         if self.query is None:
             return self.part.reads(telling, scope)
         inner = self.part.reads(telling, self.query.extended(scope))
@@ -262,7 +275,8 @@ class Listing:
     last_separator: Composed
     mentions: frozenset[int]
 
-    def tell(self, telling: Telling, scope: Scope) -> str:  # noqa: D102
+    def tell(self, telling: Telling, scope: Scope) -> str:
+        """Return the list, with separators as many answers need."""
         pieces = self.each.pieces(telling, scope)
         if not pieces:
             return self.empty.tell(telling, scope)
@@ -271,7 +285,8 @@ class Listing:
         separator = self.separator.tell(telling, scope) if len(pieces) > 2 else ""
         return separator.join(pieces[:-1]) + self.last_separator.tell(telling, scope) + pieces[-1]
 
-    def reads(self, telling: Telling, scope: PartialScope) -> int:  # noqa: D102
+    def reads(self, telling: Telling, scope: PartialScope) -> int:
+        """Return what the answers and the separators read."""
         bits = self.each.reads(telling, scope)
         for part in (self.empty, self.separator, self.last_separator):
             bits |= part.reads(telling, scope)
