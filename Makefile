@@ -22,7 +22,7 @@ docs: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/fork_latency.py --out benchmarks/out/fork_latency.json
-	$(BIN)/python benchmarks/estimators.py --out benchmarks/out/estimators.json
+	$(BIN)/python -m benchmarks.estimators --out benchmarks/out/estimators.json
 
 # torch comes first and alone: its exact pin is the one that has a small CPU build at hand.
 $(VENV)/.ready: pyproject.toml constraints.txt

@@ -27,8 +27,9 @@ def predicted_efficiency(
 
         [w·(η + (1-η)/K)·B/(B-1) + (1-w)·(1-η)/(K-1)] · (1 + (K-1)·f) / (N/(N-1))
 
-    Below 1 branching pays. Holds for one branch point in every root, where the noise of the returns
-    dominates the variance of the gradient.
+    Below 1 branching pays. Exact for one branch point in every root if the returns do not depend on
+    the actions. The more they do, the more a tree costs beyond this, above all with few siblings;
+    `benchmarks/estimators.py` sets it beside measured ratios.
 
     Args:
         eta: η, the share of the variance of returns that the history explains.
