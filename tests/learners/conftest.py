@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
+from sandboxgym_learners.cloning import clone
+from sandboxgym_learners.config import CloningConfig
 from sandboxgym_learners.policy import Policy
 from sandboxgym_learners.prompts import PromptFormat
-from sandboxgym_learners.worlds import WorldConfig, sample_texts
+from sandboxgym_learners.worlds import WorldConfig, demonstrations, sample_texts
 
 ERRANDS = WorldConfig(
     env="tests.learners.errands:tests/Errands-v0",
@@ -32,10 +36,16 @@ def errand_texts() -> list[str]:
     return sample_texts(ERRANDS.make_train(), range(10), PromptFormat(), seed=0)
 
 
-@pytest.fixture
-def policy(errand_texts) -> Policy:
-    """A random policy of the errands that is neither flat nor certain."""
+@pytest.fixture(scope="session")
+def cloned(errand_texts) -> Policy:
+    """A policy that imitated for a moment: neither flat nor certain anywhere."""
+    torch.set_num_threads(1)
     made = Policy.tiny(errand_texts, seed=3, width=16)
-    with torch.no_grad():
-        made.model.get_input_embeddings().weight *= 20
+    expert = demonstrations(ERRANDS.make_expert(), range(40), PromptFormat(), detour=4)
+    clone(made, list(expert), CloningConfig(steps=60, batch=16, rate=1e-2), seed=0)
     return made
+
+
+@pytest.fixture
+def policy(cloned) -> Policy:
+    return Policy(copy.deepcopy(cloned.model), cloned.tokenizer)

@@ -107,7 +107,8 @@ class Errands(sg.ForkableEnv[str, str]):
             f"take {self.colour} ball from shelf {self.ball}",
         ]
         bring = [f"go to shelf {self.goal}", f"put {self.colour} ball on shelf {self.goal}"]
-        return bring if self.holding else fetch + bring
+        plan = bring if self.holding else fetch + bring
+        return plan[1:] if plan[0] == f"go to shelf {self.here}" else plan
 
 
 sg.register("tests/Errands-v0", Errands, max_episode_steps=10)
