@@ -1,0 +1,1 @@
+"""Environments that can be forked: text worlds, and more to come."""
