@@ -61,7 +61,7 @@ def _start(files: list[Path], hash_seed: int, cleanup: ExitStack) -> subprocess.
         stderr=subprocess.PIPE,
         text=True,
     )
-    cleanup.callback(process.wait)
+    cleanup.enter_context(process)  # closes its pipe and waits for it
     cleanup.callback(process.kill)
     return process
 

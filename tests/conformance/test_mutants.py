@@ -31,3 +31,15 @@ def test_a_mutant_is_caught_by_the_check_meant_for_it(mutant):
 def test_a_correct_environment_passes_everything(make):
     report = check_forkable(make)
     assert outcome(report, "passed") == {check.number for check in CHECKS}, report
+
+
+def test_alfworld_with_real_games_passes_everything(alfworld_games):
+    kwargs = {"source": "real", "split": "valid_seen", "games_dir": str(alfworld_games.parent)}
+    report = check_forkable("sandboxgym/ALFWorld-v0", kwargs=kwargs, seeds=[0], depth=8)
+    assert outcome(report, "passed") == {check.number for check in CHECKS}, report
+
+
+def test_every_check_that_can_fail_has_a_mutant():
+    caught = {mutant.caught_by for mutant in MUTANTS}
+    core_mutants, reports_only = {"21"}, {"25"}
+    assert caught | core_mutants | reports_only == {check.number for check in CHECKS}
