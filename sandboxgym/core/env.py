@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import gymnasium as gym
-from gymnasium.utils import seeding
 
 from sandboxgym.core import forking, rng
 from sandboxgym.core.errors import EpisodeEndedError, NotResetError, StateEncodingError
@@ -89,9 +88,7 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
 
     def reseed(self, seed: int) -> None:
         """Start new randomness from `seed`; an environment with other generators overrides it."""
-        # In place, so that parts of the environment that hold the generator go on sharing it.
-        anew, self._np_random_seed = seeding.np_random(seed)
-        self._np_random = rng.generator_from(rng.generator_state(anew), self._np_random)
+        rng.reseed_generator(self, seed)
 
     def spawn(self) -> ForkableEnv[ObsType, ActType]:
         """A new instance of the same spec, not reset; `fork` puts a state into it."""

@@ -19,6 +19,7 @@ from sandboxgym.core.errors import (
     SnapshotError,
     SnapshotVersionError,
     SpecMismatchError,
+    StateEncodingError,
     WrapperMismatchError,
 )
 from sandboxgym.core.plain import owned
@@ -234,11 +235,17 @@ def _take(stack: Stack) -> Snapshot:
         raise NotResetError(
             f"{type(base).__name__} was never reset: call reset() before snapshot()"
         )
+    state = owned(base.get_state(), "state")
+    if state is None:
+        raise StateEncodingError(
+            f"{type(base).__name__}.get_state() returned None, which stands for a state that was "
+            "dropped: return {} where there is nothing to say"
+        )
     return Snapshot(
         spec=base.sandbox_spec,
         versions=base.sandbox_versions,
         recipe=record.recipe(),
-        state=owned(base.get_state(), "state"),
+        state=state,
         last=stack.last(),
         inner=record.last,
         wrappers=tuple([wrappers.capture(layer) for layer in stack.layers]),

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import seeding
 
 from sandboxgym.core.errors import SnapshotCorruptError
 
@@ -50,6 +51,15 @@ def apply_spaces(env: gym.Env[Any, Any], rng: dict[str, Any]) -> None:
     ):
         for part, state in zip(_spaces(space), states, strict=True):
             part._np_random = generator_from(state, part._np_random)  # type: ignore[assignment]  # its annotation forgets None
+
+
+def reseed_generator(env: gym.Env[Any, Any], seed: int) -> None:
+    """Start the generator of a base environment anew from `seed`.
+
+    In place, so that parts of the environment that hold the generator go on sharing it.
+    """
+    anew, env._np_random_seed = seeding.np_random(seed)
+    env._np_random = generator_from(generator_state(anew), env._np_random)
 
 
 def generator_state(generator: np.random.Generator | None) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ import gymnasium as gym
 from sandboxgym.core.digest import digest
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import ReproductionError
+from sandboxgym.core.rng import reseed_generator
 from sandboxgym.core.snapshot import Fidelity
 
 Factory = Callable[[], gym.Env[Any, Any]]
@@ -77,9 +78,7 @@ class ReplayEnv(ForkableEnv[Any, Any]):
     def reseed(self, seed: int) -> None:
         """Reseed the generator of the environment inside."""
         super().reseed(seed)
-        self.env.unwrapped.np_random, self.env.unwrapped._np_random_seed = (
-            gym.utils.seeding.np_random(seed)
-        )
+        reseed_generator(self.env.unwrapped, seed)
         self._seen = digest([self._seen, "reseed", seed])
 
     def spawn(self) -> ReplayEnv:

@@ -422,6 +422,17 @@ def test_an_info_that_is_not_plain_data_is_refused_with_its_path():
         Chatty().reset(seed=1)
 
 
+def test_a_state_of_none_is_refused_because_it_would_look_dropped():
+    class Empty(RandomWalk):
+        def get_state(self):
+            return None
+
+    env = Empty()
+    env.reset(seed=1)
+    with pytest.raises(errors.StateEncodingError, match=r"return \{\}"):
+        env.snapshot()
+
+
 def test_an_inherited_step_is_recorded_once():
     class Outer(RandomWalk):
         def step(self, action):
