@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sandboxgym_learners.report.curves import Points, band
+from sandboxgym_learners.report.curves import Band, Points, band
 from sandboxgym_learners.report.load import Run
 
 Groups = Mapping[str, Sequence[Run]]
@@ -20,8 +21,9 @@ class Chart:
         title: Its heading.
         note: What is plotted, and how to read it.
         columns: The columns of `updates.csv` whose product is plotted.
-        share: Whether the values are shares, shown in per cent between 0 and 1.
-        log: Whether the axis is logarithmic; values that are not positive are left out.
+        share: Whether the values are shares, shown in per cent; no band leaves 0 to 1.
+        log: Whether the axis and the mean over seeds are logarithmic; values that are not positive
+            are left out.
         smooth: Whether the values of single updates are noisy and averaged over neighbours.
         line: A value that is marked by a line, and what it means.
     """
@@ -47,8 +49,9 @@ SUCCESS = Chart(
 VARIANCE = (
     Chart(
         "Gradient variance at equal cost",
-        "Trace of the covariance of one tree's gradient times what a tree costs. Lower is better: "
-        "half as much means that half the compute gives a gradient as exact.",
+        "Trace of the covariance of one tree's gradient times what a tree costs; the mean over "
+        "seeds is geometric. Lower is better: half as much means that half the compute gives a "
+        "gradient as exact.",
         ("grad_variance", "grad_cost"),
         log=True,
     ),
@@ -110,7 +113,7 @@ def chart_data(chart: Chart, groups: Groups) -> dict[str, Any] | None:
     series = []
     for algo, runs in groups.items():
         measured = {run.seed: _points(chart, run) for run in runs}
-        mean = band(list(measured.values()))
+        mean = _band(chart, list(measured.values()))
         if mean is None:
             continue
         seeds = [{"seed": seed, **asdict(points)} for seed, points in measured.items()]
@@ -122,10 +125,17 @@ def chart_data(chart: Chart, groups: Groups) -> dict[str, Any] | None:
         "note": chart.note,
         "share": chart.share,
         "log": chart.log,
-        "smooth": chart.smooth,
         "line": chart.line and {"value": chart.line[0], "label": chart.line[1]},
         "series": series,
     }
+
+
+def _band(chart: Chart, runs: Sequence[Points]) -> Band | None:
+    if chart.log:
+        logarithms = band([Points(run.x, [math.log(y) for y in run.y]) for run in runs])
+        return logarithms and logarithms.map(math.exp)
+    mean = band(runs)
+    return mean.map(lambda y: min(1.0, max(0.0, y))) if mean and chart.share else mean
 
 
 def _points(chart: Chart, run: Run) -> Points:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +86,15 @@ class Band:
     mean: list[float]
     low: list[float] | None
     high: list[float] | None
+
+    def map(self, change: Callable[[float], float]) -> Band:
+        """The same with every height changed by a monotone function."""
+        return Band(
+            x=self.x,
+            mean=[change(y) for y in self.mean],
+            low=self.low and [change(y) for y in self.low],
+            high=self.high and [change(y) for y in self.high],
+        )
 
 
 def band(runs: Sequence[Points]) -> Band | None:

@@ -22,9 +22,6 @@ from sandboxgym_learners.report.load import Run, SavedTree, by_algorithm, load_t
 from sandboxgym_learners.report.tree_view import drawing
 from sandboxgym_learners.runlog import write_atomically
 
-TREES_PER_ALGORITHM = 3
-"""How many trees of the first seed are drawn, spread evenly over its training."""
-
 SCRIPTS = ("dom.js", "charts.js", "tree.js", "main.js")
 
 
@@ -99,20 +96,26 @@ def _known(wanted: Sequence[charts.Chart], groups: charts.Groups) -> list[dict[s
 
 
 def _trees(groups: charts.Groups) -> list[SavedTree]:
-    """Some trees of the first seed of every algorithm, the most telling one first."""
+    """Of each algorithm's first seed the first, the last and the most telling tree kept.
+
+    The most telling of all comes first, as the one that the page opens with.
+    """
     chosen = []
     for runs in groups.values():
-        files = runs[0].tree_files()
-        count = min(TREES_PER_ALGORITHM, len(files))
-        places = {round(index * (len(files) - 1) / max(1, count - 1)) for index in range(count)}
-        chosen += [load_tree(runs[0], files[place]) for place in sorted(places)]
-    return sorted(chosen, key=_live_branch_points, reverse=True)
+        kept = [load_tree(runs[0], path) for path in runs[0].tree_files()]
+        if kept:
+            telling = max(kept, key=_live_groups)
+            updates = {kept[0].update, telling.update, kept[-1].update}
+            chosen += [saved for saved in kept if saved.update in updates]
+    return sorted(chosen, key=_live_groups, reverse=True)
 
 
-def _live_branch_points(saved: SavedTree) -> int:
-    """How many groups below the root have members that returned differently."""
-    groups = list(saved.tree.groups())[1:]
-    return sum(len({member.mean_return() for member in group.members}) > 1 for group in groups)
+def _live_groups(saved: SavedTree) -> tuple[int, bool]:
+    """How many groups below the root have members that returned differently; then, if it has."""
+    root, *others = (
+        len({member.mean_return() for member in group.members}) > 1 for group in saved.tree.groups()
+    )
+    return sum(others), root
 
 
 def _plain(data: Any) -> Any:

@@ -82,7 +82,9 @@ def verdict(rows: Sequence[Row]) -> list[str]:
         return ["No run was evaluated, so success cannot be compared."]
     ranked = sorted(finals, key=lambda pair: -pair[1].mean)
     solved = ", ".join(f"{row.algo.upper()} {_percent(final)}" for row, final in ranked)
-    sentences = [f"Evaluation tasks solved at the end: {solved}."]
+    several = any(final.margin is not None for _, final in finals)
+    brackets = " (in brackets the 90 % interval over seeds)" if several else ""
+    sentences = [f"Evaluation tasks solved at the end: {solved}{brackets}."]
     for (first, one), (second, two) in itertools.pairwise(ranked):
         sentences.append(_comparison(first.algo.upper(), one, second.algo.upper(), two))
     costs = [row.compute for row in rows]
@@ -153,8 +155,11 @@ def _comparison(first: str, one: Interval, second: str, two: Interval) -> str:
 
 
 def _percent(value: Interval) -> str:
-    margin = "" if value.margin is None else f" ± {100 * value.margin:.1f}"
-    return f"{100 * value.mean:.1f}{margin} %"
+    text = f"{100 * value.mean:.3g} %"
+    if value.margin is None:
+        return text
+    low, high = 100 * max(0.0, value.low), 100 * min(1.0, value.high)
+    return f"{text} ({low:.3g}–{high:.3g})"  # noqa: RUF001
 
 
 def _interval(values: Sequence[float]) -> Interval | None:

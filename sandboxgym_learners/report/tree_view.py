@@ -72,6 +72,7 @@ class Fan:
         parent: The last node before it, or `ROOT`.
         depth: The column of its members' first decisions.
         level: Number of branch points on the path, itself included; 0 for the root group.
+        stack: How many groups open above it in the same column, no decision between them.
         lanes: The row of each member.
         first: The first node of each member; `ROOT` where it took no decision.
         returns: Mean return of the episodes through each member, shared prefix included.
@@ -83,6 +84,7 @@ class Fan:
     parent: int
     depth: int
     level: int
+    stack: int
     lanes: list[int]
     first: list[int]
     returns: list[float]
@@ -111,7 +113,7 @@ class TreeView:
         self.ends: list[End] = []
         self.texts: dict[str, int] = {}
         self.lanes = 0
-        self._add_group(tree, parent=ROOT, lane=0, depth=0, level=0, reward_above=0.0)
+        self._add_group(tree, parent=ROOT, lane=0, depth=0, above=None, reward_above=0.0)
 
     def to_json(self) -> dict[str, Any]:
         """Columns of numbers, one list for each field of a node, and the rest as it is."""
@@ -125,7 +127,14 @@ class TreeView:
         }
 
     def _add_group(
-        self, group: Group, *, parent: int, lane: int, depth: int, level: int, reward_above: float
+        self,
+        group: Group,
+        *,
+        parent: int,
+        lane: int,
+        depth: int,
+        above: Fan | None,
+        reward_above: float,
     ) -> None:
         """Add a group whose first member takes `lane`, and all below it."""
         number = len(self.fans)
@@ -133,7 +142,8 @@ class TreeView:
         fan = Fan(
             parent=parent,
             depth=depth,
-            level=level,
+            level=above.level + 1 if above else 0,
+            stack=above.stack + 1 if above and above.depth == depth else 0,
             lanes=[],
             first=[],
             returns=[reward_above + value for value in values],
@@ -173,7 +183,7 @@ class TreeView:
             parent=parent,
             lane=lane,
             depth=depth,
-            level=self.fans[group].level + 1,
+            above=self.fans[group],
             reward_above=total,
         )
 

@@ -221,6 +221,7 @@ def test_backbones_keep_their_lane_and_forks_get_lanes_below(nested):
     view = TreeView(nested)
     assert [fan.lanes for fan in view.fans] == [[0, 4], [0, 2, 3], [0, 1]]
     assert [fan.level for fan in view.fans] == [0, 1, 2]
+    assert [fan.stack for fan in view.fans] == [0, 0, 0]
     assert view.lanes == 5
     assert [(end.lane, end.depth) for end in view.ends] == [(0, 7), (1, 5), (2, 6), (3, 4), (4, 3)]
 
@@ -267,6 +268,7 @@ def test_a_branch_point_in_front_of_the_first_decision():
     assert [fan.parent for fan in view.fans] == [ROOT, ROOT]
     assert view.fans[0].first == [0, 5]
     assert view.fans[1].first == [0, 3]
+    assert [fan.stack for fan in view.fans] == [0, 1]
 
 
 def test_texts_are_kept_once_and_not_without_end():
@@ -277,12 +279,31 @@ def test_texts_are_kept_once_and_not_without_end():
     assert prompt.endswith("… (7 more characters are not shown)")
 
 
-def test_the_most_telling_tree_comes_first(runs):
-    trees = report_data(runs, command="c")["trees"]
-    assert trees[0]["algo"] == "bpo"
-    assert {(tree["algo"], tree["update"]) for tree in trees} == {
-        (algo, update) for algo in ("bpo", "rloo") for update in (10, 30, 40)
-    }
+def test_the_first_the_last_and_the_most_telling_tree_are_drawn(tmp_path):
+    folder = make_run(tmp_path / "a", "bpo", 0, tree=rollout_tree(random.Random(0), roots=1))
+    telling = rollout_tree(random.Random(0), roots=4)
+    (run,) = load_runs([folder])
+    saved = json.loads(run.tree_files()[1].read_text())
+    run.tree_files()[1].write_text(json.dumps({**saved, "tree": telling.to_json()}))
+    trees = report_data([run], command="c")["trees"]
+    assert [tree["update"] for tree in trees] == [20, 10, 40]
+
+
+def test_bands_of_shares_stay_between_0_and_1(tmp_path):
+    folders = [make_run(tmp_path / str(s), "bpo", s, skill=0.75 + s / 20) for s in range(2)]
+    (series,) = report_data(load_runs(folders), command="c")["success"]["series"]
+    assert max(series["high"]) == 1.0
+    assert min(series["low"]) >= 0
+
+
+def test_the_mean_of_a_logarithmic_chart_is_geometric(tmp_path):
+    runs = load_runs([make_run(tmp_path / str(s), "rloo", s, updates=5) for s in range(3)])
+    last = [run.updates[-1].grad_variance for run in runs]
+    end = min(run.updates[-1].compute for run in runs)
+    (series,) = report_data(runs, command="c")["variance"][1]["series"]
+    assert series["x"][-1] == end
+    assert series["mean"][-1] == pytest.approx(statistics.geometric_mean(last), rel=0.05)
+    assert min(series["low"]) > 0
 
 
 # ---- the page ----------------------------------------------------------------------------------
@@ -370,7 +391,7 @@ def test_browser_draws_every_section(page):
     assert len(found["sections"]) == 6
     assert (found["success"], found["seeds"], found["bands"], found["bars"]) == (2, 6, 2, 2)
     assert not [path for path in found["paths"] if re.search("NaN|undefined", path)]
-    assert all(re.fullmatch(r"[\d.]+ ± [\d.]+ %", row) for row in found["rows"])
+    assert all(re.fullmatch(r"[\d.]+ % \([\d.]+.[\d.]+\)", row) for row in found["rows"])
 
 
 def test_browser_draws_all_of_the_tree(page):

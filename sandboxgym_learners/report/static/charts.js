@@ -1,6 +1,7 @@
 "use strict";
 // Curves with bands against compute, and stacked bars of cost.
 
+const SELDOM = 25;
 const MARGIN = { top: 12, right: 14, bottom: 34, left: 48 };
 
 /** One chart: heading, curves, legend and note. `colour` gives the class of an algorithm. */
@@ -32,7 +33,8 @@ function drawChart(chart, colour, width, height) {
   });
   drawAxes(canvas, scale, form);
   if (chart.line) drawLine(canvas, chart.line, scale);
-  for (const series of chart.series) drawSeries(canvas, series, colour(series.algo), scale, !chart.smooth);
+  for (const series of chart.series) drawBand(canvas, series, colour(series.algo), scale);
+  for (const series of chart.series) drawLines(canvas, series, colour(series.algo), scale);
   return [canvas, ...hover(canvas, chart, colour, scale, form)];
 }
 
@@ -40,8 +42,8 @@ function spoken(series, form) {
   return `${series.algo.toUpperCase()} ends at ${form(series.mean.at(-1))}`;
 }
 
-/** Where values come to stand: `x` and `y` map them to pixels. A band on a logarithmic axis may
- *  reach below zero, so it does not decide the range there. */
+/** Where values come to stand: `x` and `y` map them to pixels. On a logarithmic axis a band may be
+ *  far wider than what was measured, so it does not decide the range there. */
 function chartScale(chart, width, height) {
   const bands = chart.log ? [] : chart.series.flatMap((s) => [...(s.low ?? []), ...(s.high ?? [])]);
   const values = [...bands, ...chart.series.flatMap((s) => [s.mean, ...s.seeds.map((r) => r.y)]).flat()];
@@ -109,20 +111,27 @@ function drawLine(canvas, line, { box, y }) {
   );
 }
 
-/** The band, the seeds and the mean; with dots where the seeds were measured, if they are few. */
-function drawSeries(canvas, series, colour, { x, y }, measured) {
-  const path = (xs, ys) => xs.map((value, i) => `${i ? "L" : "M"}${x(value).toFixed(1)} ${y(ys[i]).toFixed(1)}`).join("");
+function drawBand(canvas, series, colour, scale) {
+  if (!series.low) return;
+  const there = linePath(series.x, series.high, scale);
+  const back = linePath([...series.x].reverse(), [...series.low].reverse(), scale);
+  canvas.append(svg("path", { class: `band ${colour}`, d: `${there}${back.replace("M", "L")}Z` }));
+}
+
+/** The seeds and their mean; where a seed was measured seldom, a dot shows when. */
+function drawLines(canvas, series, colour, scale) {
   const group = svg("g", { class: colour });
-  if (series.low) {
-    const back = path([...series.x].reverse(), [...series.low].reverse());
-    group.append(svg("path", { class: "band", d: `${path(series.x, series.high)}${back.replace("M", "L")}Z` }));
-  }
   for (const seed of series.seeds) {
-    group.append(svg("path", { class: "seed", d: path(seed.x, seed.y) }));
-    if (measured) group.append(...seed.x.map((value, i) => svg("circle", { class: "seed", cx: x(value), cy: y(seed.y[i]), r: 3 })));
+    group.append(svg("path", { class: "seed", d: linePath(seed.x, seed.y, scale) }));
+    if (seed.x.length > SELDOM) continue;
+    seed.x.forEach((x, i) => group.append(svg("circle", { class: "seed", cx: scale.x(x), cy: scale.y(seed.y[i]), r: 3 })));
   }
-  group.append(svg("path", { class: "mean", d: path(series.x, series.mean) }));
+  group.append(svg("path", { class: "mean", d: linePath(series.x, series.mean, scale) }));
   canvas.append(group);
+}
+
+function linePath(xs, ys, { x, y }) {
+  return xs.map((value, i) => `${i ? "L" : "M"}${x(value).toFixed(1)} ${y(ys[i]).toFixed(1)}`).join("");
 }
 
 /** A line that follows the pointer, and the values there. */

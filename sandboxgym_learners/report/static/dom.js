@@ -60,11 +60,18 @@ const show = {
   signed(value) {
     return (value > 0 ? "+" : "") + show.number(value);
   },
-  interval(value, form = show.number) {
+  /** A mean over seeds with its 90 % interval. */
+  interval(value) {
     if (value === null) return "–";
-    if (value.margin === null) return form(value.mean);
-    const unit = form === show.percent ? " %" : "";
-    return `${form(value.mean).replace(unit, "")} ± ${form(value.margin)}`;
+    if (value.margin === null) return show.number(value.mean);
+    return `${show.number(value.mean)} ± ${show.number(value.margin)}`;
+  },
+  /** The same for a share, from end to end: next to 0 and 1 it has not the same room on both sides. */
+  share(value) {
+    if (value === null) return "–";
+    if (value.margin === null) return show.percent(value.mean);
+    const [low, high] = [Math.max(0, value.mean - value.margin), Math.min(1, value.mean + value.margin)];
+    return `${show.percent(value.mean)} (${show.percent(low).replace(" %", "")}–${show.percent(high).replace(" %", "")})`;
   },
 };
 

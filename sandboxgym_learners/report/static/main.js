@@ -39,9 +39,9 @@ function resultTable(data, colour) {
   const matched = show.number(data.matched_compute);
   const columns = [
     ["Algorithm", (row) => [html("span", { class: `key ${colour(row.algo)}` }), row.algo.toUpperCase()]],
-    ["Final success", (row) => html("b", {}, show.interval(row.final, show.percent))],
-    [`Mean success up to ${matched}`, (row) => show.interval(row.area, show.percent)],
-    ["At the start", (row) => show.interval(row.start, show.percent)],
+    ["Final success", (row) => html("b", {}, show.share(row.final))],
+    [`Mean success up to ${matched}`, (row) => show.share(row.area)],
+    ["At the start", (row) => show.share(row.start)],
     ["Variance × cost", (row) => show.interval(row.variance_cost)],
     ["Seeds", (row) => String(row.seeds.length)],
     ["Compute", (row) => show.number(row.compute)],

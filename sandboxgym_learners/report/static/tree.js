@@ -100,6 +100,11 @@ class TreeExplorer {
     return EDGE.top + (lane + 0.5) * this.lane;
   }
 
+  /** The line of a group stands in front of its members; groups at one place stand side by side. */
+  fanX(fan) {
+    return this.x(fan.depth) - this.step / 2 + fan.stack * Math.min(6, this.step / 4);
+  }
+
   drawDepths() {
     const group = svg("g", {});
     for (let depth = 0; depth < this.columns; depth += 5) {
@@ -112,10 +117,11 @@ class TreeExplorer {
   drawFans() {
     const group = svg("g", {});
     for (const fan of this.tree.fans) {
-      const x = this.x(fan.depth) - this.step / 2;
+      const x = this.fanX(fan);
       const top = this.y(Math.min(...fan.lanes)), bottom = this.y(Math.max(...fan.lanes));
       const kind = fan.constant ? "fan constant" : "fan";
       if (top < bottom) group.append(svg("line", { class: kind, x1: x, x2: x, y1: top, y2: bottom }));
+      if (fan.stack) group.append(svg("line", { class: "fan", x1: this.fanX({ ...fan, stack: fan.stack - 1 }), x2: x, y1: top, y2: top }));
       if (fan.constant && top < bottom) group.append(svg("text", { class: "constant-mark", x, y: bottom + 11, "text-anchor": "middle" }, "="));
     }
     return group;
@@ -138,9 +144,10 @@ class TreeExplorer {
     return group;
   }
 
+  /** Where the way to a node leaves its parent's lane, or the parent itself on the same lane. */
   linkStart(node) {
     const parent = node.parent === ROOT ? null : this.nodes[node.parent];
-    return parent && parent.lane === node.lane ? this.x(parent.depth) : this.x(node.depth) - this.step / 2;
+    return parent && parent.lane === node.lane ? this.x(parent.depth) : this.fanX(this.tree.fans[node.group]);
   }
 
   link({ node, d }) {
