@@ -9,6 +9,7 @@ https://github.com/msgpack/msgpack/blob/master/spec.md)
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +17,11 @@ import msgspec
 import numpy as np
 
 from sandboxgym.core.errors import SnapshotCorruptError, StateEncodingError
+from sandboxgym.core.msgpack_size import check_size
 from sandboxgym.core.plain import ARRAY_KINDS, owned
 
 _TUPLE, _ARRAY, _SCALAR, _BIG_INT, _INT_KEYED = 1, 2, 3, 4, 5
+CONTAINER_CODES = frozenset({_TUPLE, _ARRAY, _SCALAR, _INT_KEYED})
 
 _pack = msgspec.msgpack.Encoder().encode
 _pack_sorted = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -49,8 +52,16 @@ def decode(data: bytes) -> Any:
         SnapshotCorruptError: `data` is not an encoding of plain data.
     """
     try:
-        return _decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError, ValueError, TypeError, OverflowError) as error:
+        check_size(data, CONTAINER_CODES)
+        return owned(_decoder.decode(data))  # msgpack has more kinds of keys than plain data
+    except (
+        msgspec.DecodeError,
+        RecursionError,
+        ValueError,
+        TypeError,
+        OverflowError,
+        StateEncodingError,
+    ) as error:
         raise SnapshotCorruptError(
             f"the data is not an encoded snapshot tree ({error}); take the snapshot again"
         ) from error
@@ -77,6 +88,8 @@ def _tagged(tree: Any, pack: Callable[[Any], bytes]) -> Any:
         return _ext(_TUPLE, pack([x if type(x) is str else _tagged(x, pack) for x in tree]))
     if type(tree) is np.ndarray and tree.dtype.kind in ARRAY_KINDS:
         return _ext(_ARRAY, pack([tree.dtype.str, list(tree.shape), tree.tobytes()]))
+    if kind is np.str_ or kind is np.bytes_:  # numpy pads and cuts these, so they go by value
+        return _ext(_SCALAR, pack([tree.dtype.kind, tree.item()]))
     if isinstance(tree, np.generic) and tree.dtype.kind in ARRAY_KINDS:
         return _ext(_SCALAR, pack([tree.dtype.str, tree.tobytes()]))
     raise _UntaggedError
@@ -109,29 +122,56 @@ def _untag(code: int, payload: memoryview) -> Any:
     if code == _BIG_INT:
         return int.from_bytes(data, "little", signed=True)
     parts = _decoder.decode(data)
-    if code == _TUPLE and type(parts) is list:
+    if type(parts) is not list:
+        raise ValueError(f"extension type {code} holds no list")
+    if code == _TUPLE:
         return tuple(parts)
     if code == _ARRAY:
         dtype, shape, raw = parts
-        return _array(dtype, tuple(shape), raw)
+        return _array(dtype, shape, raw)
     if code == _SCALAR:
-        dtype, raw = parts
-        return _array(dtype, (), raw)[()]
-    if code == _INT_KEYED and type(parts) is list:
-        return dict(parts)
+        return _scalar(*parts)
+    if code == _INT_KEYED:
+        return _int_keyed(parts)
     raise ValueError(f"unknown extension type {code}")
 
 
-def _array(dtype_name: str, shape: tuple[int, ...], raw: bytes) -> np.ndarray[Any, Any]:
-    if type(dtype_name) is not str or type(raw) is not bytes:
-        raise ValueError("an array's type and content have the wrong types")
-    dtype = np.dtype(dtype_name)
-    if dtype.kind not in ARRAY_KINDS or dtype.hasobject or any(n < 0 for n in shape):
+def _scalar(dtype: str, value: Any) -> Any:
+    if dtype == "U" and type(value) is str:
+        return np.str_(value)
+    if dtype == "S" and type(value) is bytes:
+        return np.bytes_(value)
+    return _array(dtype, [], value)[()]
+
+
+def _int_keyed(pairs: list[Any]) -> dict[Any, Any]:
+    tree = {key: value for key, value in pairs if type(key) is str or type(key) is int}
+    if len(tree) != len(pairs):
+        raise ValueError("a dict has a key twice, or one that is neither str nor int")
+    return tree
+
+
+def _array(dtype_name: Any, shape: Any, raw: Any) -> np.ndarray[Any, Any]:
+    if type(dtype_name) is not str or type(raw) is not bytes or type(shape) is not list:
+        raise ValueError("an array's type, shape and content have the wrong types")
+    if not _DTYPE.fullmatch(dtype_name) or not all(type(n) is int and n >= 0 for n in shape):
         raise ValueError(f"an array of dtype {dtype_name!r} and shape {shape} is not plain data")
+    dtype = np.dtype(dtype_name)
     if math.prod(shape) * dtype.itemsize != len(raw):
         raise ValueError(f"an array of shape {shape} does not have {len(raw)} bytes")
     array: np.ndarray[Any, Any] = np.frombuffer(raw, dtype).reshape(shape).copy()
+    if dtype.kind == "U" and not _are_characters(array):
+        raise ValueError("an array of text holds what is no character")
+    if dtype.kind == "b" and max(raw, default=0) > 1:
+        raise ValueError("an array of bool holds what is neither true nor false")
     return array
 
 
+def _are_characters(array: np.ndarray[Any, Any]) -> bool:
+    """Whether numpy may make strings of these code points: it does not check, and would crash."""
+    points = np.frombuffer(array.tobytes(), array.dtype.byteorder.replace("=", "<") + "u4")
+    return not bool(np.any((points > 0x10FFFF) | ((points >= 0xD800) & (points < 0xE000))))
+
+
+_DTYPE = re.compile(r"[<>|]([biufc]\d{1,2}|[SU]\d{1,9})")
 _decoder = msgspec.msgpack.Decoder(ext_hook=_untag)

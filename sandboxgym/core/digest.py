@@ -89,5 +89,8 @@ def _walk_arrays(left: Any, right: Any, path: str) -> Iterator[Difference]:
 
 
 def _show(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to spell integers of thousands of digits
+        text = f"a {type(value).__name__} with a number too long to show"
     return text if len(text) <= 120 else f"{text[:100]}... ({len(text)} characters)"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import functools
+import copy
 import inspect
 import sys
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import gymnasium as gym
 
 from sandboxgym.core import forking, rng
-from sandboxgym.core.errors import EpisodeEndedError, NotResetError, StateEncodingError
+from sandboxgym.core.errors import ReproductionError
 from sandboxgym.core.plain import owned, plain_or_name
-from sandboxgym.core.record import Record
-from sandboxgym.core.snapshot import Fidelity, SandboxSpec, Snapshot, Transition
+from sandboxgym.core.record import Record, is_recorded, recorded_reset, recorded_step
+from sandboxgym.core.snapshot import Fidelity, SandboxSpec, Snapshot
 from sandboxgym.core.version import __version__
 
 ObsType = TypeVar("ObsType")
@@ -32,7 +31,8 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
 
     The contract: `reset` and `step` are deterministic functions of spec, seed, options and actions,
     in any process; nothing that varies (times, paths, process ids) is in an observation or info.
-    Such things go to `metrics`.
+    Such things go to `metrics`. A `SandboxGymError` that `reset` or `step` raises is a refusal and
+    leaves the environment as it was; any other exception ends the episode.
 
     Attributes:
         state_version: Raise it when the layout of `get_state` changes; older states are refused.
@@ -54,15 +54,27 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
         self = super().__new__(cls)
         self._constructor = Constructor(args, kwargs)
         self.metrics = {}
+        for name in ("action_space", "observation_space"):
+            shared = getattr(cls, name, None)
+            if isinstance(shared, gym.Space):  # its generator would be shared by all instances
+                setattr(self, name, copy.deepcopy(shared))
         return self
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let every `reset` and `step` that a subclass defines keep the record of the episode."""
         super().__init_subclass__(**kwargs)
-        if "reset" in cls.__dict__:
-            setattr(cls, "reset", _recorded_reset(cls.__dict__["reset"]))  # noqa: B010
-        if "step" in cls.__dict__:
-            setattr(cls, "step", _recorded_step(cls.__dict__["step"]))  # noqa: B010
+        # What the class resolves to, so that methods of a mixin are recorded too.
+        if not is_recorded(cls.reset):
+            setattr(cls, "reset", recorded_reset(cls.reset))  # noqa: B010 - mypy forbids assigning
+        if not is_recorded(cls.step):
+            setattr(cls, "step", recorded_step(cls.step))  # noqa: B010
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse `copy.deepcopy` and `pickle`, which miss what an environment does not own."""
+        raise ReproductionError(
+            f"a {type(self).__name__} is not copied or pickled: make a live twin with "
+            "sandboxgym.fork(env, 1), or send env.snapshot().to_bytes() and restore it there"
+        )
 
     def get_state(self) -> Any:
         """Return everything that decides the future, as plain data, without changing anything.
@@ -151,69 +163,6 @@ class Constructor:
                 named.update(named.pop(parameter.name))
         named.pop("render_mode", None)
         return {name: plain_or_name(value) for name, value in named.items()}
-
-
-def _recorded_reset(reset: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a `reset` start a new record, and leave the generator alone where it fails."""
-
-    @functools.wraps(reset)
-    def recorded(
-        self: ForkableEnv[Any, Any],
-        *,
-        seed: int | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> Any:
-        if self._inside_call:
-            return reset(self, seed=seed, options=options)
-        # An unseeded reset continues the generator, so the recipe has to start from its state.
-        before = rng.generator_state(self.np_random if seed is None else self._np_random)
-        seed_before = self._np_random_seed
-        self._inside_call = True
-        try:
-            obs, info = reset(self, seed=seed, options=options)
-            last = Transition(obs, 0.0, False, False, info).copy()
-        except BaseException:
-            self._np_random = rng.generator_from(before, self._np_random)
-            self._np_random_seed = seed_before
-            raise
-        finally:
-            self._inside_call = False
-        start = before if seed is None else None
-        self._record = Record(seed, owned(options, "options"), start, last)
-        return obs, info
-
-    return recorded
-
-
-def _recorded_step(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a `step` add to the record, and refuse before a reset and after the end."""
-
-    @functools.wraps(step)
-    def recorded(self: ForkableEnv[Any, Any], action: Any) -> Any:
-        if self._inside_call:
-            return step(self, action)
-        record = self._record
-        if record is None:
-            raise NotResetError(f"{type(self).__name__}: call reset() before step()")
-        if record.last.ended:
-            raise EpisodeEndedError(
-                f"{type(self).__name__}: the episode has ended; call reset(), or restore a snapshot"
-            )
-        kept = owned(action, "action")
-        self._inside_call = True
-        try:
-            obs, reward, terminated, truncated, info = step(self, action)
-        finally:
-            self._inside_call = False
-        try:
-            record.last = Transition(obs, reward, terminated, truncated, info).copy()
-        except StateEncodingError:
-            self._record = None  # the step happened, but cannot be returned by a restore
-            raise
-        record.actions.append(kept)
-        return obs, reward, terminated, truncated, info
-
-    return recorded
 
 
 def _versions(cls: type[ForkableEnv[Any, Any]]) -> dict[str, str]:

@@ -24,6 +24,10 @@ class InvalidActionError(SandboxGymError, ValueError):
     """The action is not of the kind that the environment takes; the environment is unchanged."""
 
 
+class InvalidOptionsError(SandboxGymError, ValueError):
+    """The options given to `reset` are not possible; the episode goes on."""
+
+
 class MissingDependencyError(SandboxGymError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 

@@ -119,7 +119,7 @@ def fork(env: EnvType, n: int, *, seeds: Sequence[int] | None = None) -> list[En
         for i in range(n):
             twin = stack.reproduce()
             forks.append(twin)
-            restore(twin, moment, seed=None if seeds is None else seeds[i])
+            restore(twin, moment, seed=None if seeds is None else int(seeds[i]))
     except BaseException:
         for twin in forks:
             twin.close()
@@ -171,6 +171,11 @@ class Stack:
 
     def check_accepts(self, snapshot: Snapshot) -> None:
         """Refuse a snapshot of another environment, stack or version."""
+        if not isinstance(snapshot, Snapshot):
+            raise TypeError(
+                f"restore takes a Snapshot, not {type(snapshot).__name__}: read a file with "
+                "Snapshot.load, bytes with Snapshot.from_bytes"
+            )
         spec = self.base.sandbox_spec
         if snapshot.spec is not spec:
             if spec.id != snapshot.spec.id:

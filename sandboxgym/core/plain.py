@@ -15,7 +15,7 @@ import numpy as np
 from sandboxgym.core.errors import StateEncodingError
 
 MAX_DEPTH = 100
-ARRAY_KINDS = frozenset("biufcSUmM")
+ARRAY_KINDS = frozenset("biufcSU")
 
 _IMMUTABLE = frozenset({type(None), bool, int, float, str, bytes})
 

@@ -86,8 +86,19 @@ def generator_from(
             known = ", ".join(_BIT_GENERATORS)
             raise SnapshotCorruptError(f"the bit generator {name!r} is not one of {known}")
         generator = np.random.Generator(_BIT_GENERATORS[name](0))
+    if not _in_range(state):
+        raise SnapshotCorruptError(f"this is not a state of the bit generator {name}")
     generator.bit_generator.state = state
     return generator
+
+
+def _in_range(state: dict[str, Any]) -> bool:
+    """Whether numpy can take a state: it does not check positions in buffers, and would crash."""
+    if state["bit_generator"] == "MT19937":
+        return bool(0 <= state["state"]["pos"] <= 624)
+    if state["bit_generator"] == "Philox":
+        return bool(0 <= state["buffer_pos"] <= 4)
+    return True
 
 
 def _spaces(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:

@@ -21,13 +21,18 @@ import os
 import struct
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import zstandard
 
 from sandboxgym.core import codec
 from sandboxgym.core.digest import Difference, differences, digest
-from sandboxgym.core.errors import SnapshotCorruptError, SnapshotVersionError
+from sandboxgym.core.errors import (
+    SnapshotCorruptError,
+    SnapshotVersionError,
+    StateEncodingError,
+)
+from sandboxgym.core.msgpack_size import check_size
 from sandboxgym.core.plain import owned
 
 FORMAT_VERSION = 1
@@ -203,9 +208,16 @@ class Snapshot:
         """Encode to the file format.
 
         Raises:
-            StateEncodingError: A part of the snapshot is not plain data.
+            StateEncodingError: A part of the snapshot is not plain data, or it is so large that
+                `from_bytes` would refuse it.
         """
         body = codec.encode(_tree(self))
+        try:
+            check_size(body, codec.CONTAINER_CODES)
+        except ValueError as error:
+            raise StateEncodingError(
+                f"the snapshot cannot be read back: {error}; keep many values in numpy arrays"
+            ) from error
         packed = zstandard.ZstdCompressor(level=6).compress(body)
         check = hashlib.blake2b(packed, digest_size=16).digest()
         return _HEADER.pack(_MAGIC, FORMAT_VERSION, len(body), len(packed), check) + packed
@@ -225,10 +237,12 @@ class Snapshot:
         tree = codec.decode(_body(data, max_bytes))
         try:
             snapshot = _from_tree(tree)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, StateEncodingError) as error:
             raise SnapshotCorruptError(
                 f"the snapshot lacks a part or has one of the wrong type ({error!r})"
             ) from error
+        if snapshot.created_by not in get_args(Mechanism):
+            raise SnapshotCorruptError(f"there is no mechanism {snapshot.created_by!r}")
         if snapshot.state is not None:
             found = state_digest(snapshot.spec, snapshot.state, snapshot.rng, snapshot.wrappers)
             if found != snapshot.digest:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 from gymnasium import wrappers as gym_wrappers
 
-from sandboxgym.core.errors import UnknownWrapperError
+from sandboxgym.core.errors import UncapturedStateError, UnknownWrapperError
 from sandboxgym.core.plain import owned, plain_or_name
 from sandboxgym.core.snapshot import Transition, WrapperState
 
@@ -97,9 +97,9 @@ def rule_for(wrapper: AnyWrapper) -> WrapperRule:
         ) from None
 
 
-def name_of(wrapper: AnyWrapper) -> str:
-    """The name under which a wrapper stands in a snapshot."""
-    cls = type(wrapper)
+def name_of(env: gym.Env[Any, Any]) -> str:
+    """The name under which a wrapper or environment stands in a snapshot."""
+    cls = type(env)
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -197,6 +197,11 @@ def _view_statistics(
 ) -> Transition:
     if not last.ended:
         return last
+    if not wrapper.time_queue:
+        raise UncapturedStateError(
+            "RecordEpisodeStatistics(buffer_length=0) forgets the time of the episode that it put "
+            "into the info: give it a buffer of at least 1"
+        )
     episode = {
         "r": wrapper.episode_returns,
         "l": wrapper.episode_lengths,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import struct
 import subprocess
 import sys
 from collections import OrderedDict
@@ -28,6 +29,7 @@ scalars = (
         hnp.array_shapes(min_dims=0, max_dims=3, max_side=3, min_side=0),
     )
     | st.builds(np.float32, st.floats(width=32))
+    | st.sampled_from([np.str_(""), np.str_("ab"), np.bytes_(b""), np.bytes_(b"xy")])
     | st.builds(np.int16, st.integers(-100, 100))
 )
 keys = st.text(st.characters(exclude_categories=["Cs"]), max_size=4) | st.integers(-5, 5)
@@ -142,6 +144,11 @@ def test_data_that_contains_itself_is_refused():
             call(loop)
 
 
+def test_numbers_too_long_to_spell_can_be_compared():
+    (difference,) = differences([10**5000], [10**5000 + 1])
+    assert "too long" in difference.left
+
+
 def test_a_lone_surrogate_is_refused():
     with pytest.raises(errors.StateEncodingError, match="surrogate"):
         codec.encode(["\ud800"])
@@ -154,6 +161,20 @@ def test_arbitrary_bytes_are_data_or_corrupt(data):
         codec.decode(data)
 
 
+def ext(code: int, data: bytes) -> bytes:
+    return b"\xc9" + len(data).to_bytes(4, "big") + bytes([code]) + data
+
+
+def nested(data: bytes, levels: int) -> bytes:
+    for _ in range(levels):
+        data = ext(1, b"\x91" + data)
+    return data
+
+
+def array(dtype: str, shape: object, raw: bytes) -> bytes:
+    return ext(2, codec.encode([dtype, shape, raw]))
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -162,6 +183,18 @@ def test_arbitrary_bytes_are_data_or_corrupt(data):
         codec.encode(np.zeros(3)).replace(b"<f8", b"|O8"),
         codec.encode(np.zeros(3)).replace(b"\x93\xa3<f8\x91\x03", b"\x93\xa3<f8\x91\x7f"),
         b"\xd4\x63\x00",
+        b"\xdd\x00\x7f\xff\xff" + b"\x90" * 0x7FFFFF,  # empty lists: 64 bytes of memory each
+        b"\xdd\x00\x7f\xff\xff" + b"\x80" * 0x7FFFFF,
+        nested(b"\xc6\x00\x20\x00\x00" + b"x" * 0x200000, 60),  # copied at every level
+        nested(b"\xc0", 1000),
+        b"\x81\xcb" + struct.pack(">d", 1.5) + b"\x01",  # a float as key
+        array("(1,i4", [], b"\x00" * 4),
+        array("<U1", [], b"\xff" * 4),
+        array("<U1", [1], b"\x00\xd8\x00\x00"),
+        array("|b1", [1], b"\x07"),
+        array("<M8", [], b"\x00" * 8),
+        array("<i4", "", b"\x00" * 4),
+        array("<i4", [-1, -1], b"\x00" * 4),
     ],
 )
 def test_hostile_encodings_are_refused(data):

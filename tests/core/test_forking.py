@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 
 import gymnasium as gym
@@ -420,6 +422,73 @@ def test_an_info_that_is_not_plain_data_is_refused_with_its_path():
 
     with pytest.raises(errors.StateEncodingError, match=r"info\['a'\]\[1\]\['b'\]"):
         Chatty().reset(seed=1)
+
+
+def test_after_an_exception_half_way_through_a_step_nobody_trusts_the_state(env):
+    play(env, [1])
+    snap = env.snapshot()
+    with pytest.raises(OSError, match="disk on fire"):
+        env.step(99)
+    for call in (env.snapshot, lambda: env.step(1)):
+        with pytest.raises(errors.NotResetError):
+            call()
+    env.restore(snap)
+    play(env, [1])
+
+
+def test_methods_of_a_mixin_are_recorded():
+    class Both:
+        def reset(self, *, seed=None, options=None):
+            return super().reset(seed=seed, options=options)
+
+        def step(self, action):
+            return super().step(action)
+
+    class Mixed(Both, RandomWalk):
+        pass
+
+    env = Mixed()
+    env.reset(seed=1)
+    obs = env.step(1)[0]
+    snap = env.snapshot()
+    assert snap.recipe.actions == (1,)
+    assert same(env.restore(snap)[0], obs)
+
+
+def test_spaces_of_the_class_are_not_shared_by_its_instances():
+    env = RandomWalk()
+    env.reset(seed=1)
+    env.action_space.seed(0)
+    left, right = sg.fork(env, 2)
+    digest = right.state_digest()
+    left.action_space.sample()
+    assert right.state_digest() == digest
+
+
+@pytest.mark.parametrize("copy_it", [copy.deepcopy, copy.copy, pickle.dumps])
+def test_copies_that_would_miss_something_are_refused(env, copy_it):
+    with pytest.raises(errors.ReproductionError, match=r"sandboxgym\.fork"):
+        copy_it(env.unwrapped)
+    if copy_it is not copy.copy:
+        with pytest.raises(errors.ReproductionError, match=r"sandboxgym\.fork"):
+            copy_it(env)
+
+
+def test_restore_says_what_it_takes(env):
+    with pytest.raises(TypeError, match=r"Snapshot\.from_bytes"):
+        env.restore(env.snapshot().to_bytes())
+
+
+def test_seeds_may_be_numpys(env):
+    assert len(sg.fork(env, 2, seeds=np.arange(2))) == 2
+
+
+def test_statistics_without_a_buffer_are_refused_at_the_end():
+    env = RecordEpisodeStatistics(TimeLimit(RandomWalk(), 1), buffer_length=0)
+    env.reset(seed=1)
+    env.step(1)
+    with pytest.raises(errors.UncapturedStateError, match="at least 1"):
+        sg.snapshot(env)
 
 
 def test_a_state_of_none_is_refused_because_it_would_look_dropped():

@@ -92,6 +92,47 @@ def test_forking_what_gymnasium_did_not_make_needs_a_factory():
     assert sg.fork(made, 1)[0].step(0)[0] == 1
 
 
+class Faulty(Drifting):
+    """Counts its steps; some of them fail after they were counted."""
+
+    def reset(self, *, seed=None, options=None):
+        gym.Env.reset(self, seed=seed)
+        self.count = 0
+        return 0, {}
+
+    def step(self, action):
+        self.count += 1
+        if action == 1:
+            raise RuntimeError("sandbox lost")
+        return self.count, 0.0, False, False, {"odd": object()} if action == 2 else {}
+
+
+@pytest.mark.parametrize("action", [1, 2])
+def test_a_step_that_happened_but_was_not_seen_ends_the_episode(action):
+    env = sg.forkable(Faulty(), "replay", factory=Faulty)
+    env.reset(seed=1)
+    env.step(0)
+    snap = env.snapshot()
+    with pytest.raises((RuntimeError, errors.StateEncodingError)):
+        env.step(action)
+    with pytest.raises(errors.NotResetError):
+        sg.fork(env, 1)
+    env.restore(snap)
+    assert env.step(0)[0] == 2
+
+
+def test_wrappers_inside_are_named_and_a_second_stack_needs_a_factory():
+    env = sg.forkable(gym.wrappers.TransformReward(gym.make("CartPole-v1"), lambda r: r), "replay")
+    env.reset(seed=1)
+    env.restore(env.snapshot())
+    assert "TransformReward" in str(env.snapshot().spec.kwargs["wrappers"])
+    one = sg.forkable(gym.make("CartPole-v1", max_episode_steps=7), "replay")
+    one.reset(seed=1)
+    other = sg.forkable(gym.make("CartPole-v1", max_episode_steps=8), "replay")
+    with pytest.raises(errors.SpecMismatchError, match="max_episode_steps"):
+        other.restore(one.snapshot())
+
+
 def test_forkable_names_what_it_cannot_do():
     with pytest.raises(errors.NotForkableError, match="get_state"):
         sg.forkable(gym.make("CartPole-v1"), "native")

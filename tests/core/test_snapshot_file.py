@@ -4,8 +4,10 @@ import hashlib
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 
 import gymnasium as gym
+import numpy as np
 import pytest
 import zstandard
 from hypothesis import given, settings
@@ -126,6 +128,30 @@ def test_a_part_that_is_missing_or_of_the_wrong_type_is_refused(snap, part, valu
 def test_a_well_formed_file_with_any_body_is_refused(body):
     with pytest.raises(errors.SnapshotCorruptError):
         sg.Snapshot.from_bytes(packed(body))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"bit_generator": "MT19937", "state": {"key": np.zeros(624, np.uint32), "pos": 10**6}},
+        {"bit_generator": "os.system", "state": {}},
+        {"bit_generator": "PCG64"},
+    ],
+)
+def test_a_generator_state_that_numpy_could_not_survive_is_refused(snap, state):
+    bad = replace(snap, rng={**snap.rng, "np_random": state}, _digest=None)
+    env = gym.make("tests/RandomWalk-v0")
+    env.reset(seed=4)
+    before = env.state_digest()
+    with pytest.raises(errors.SnapshotError):
+        env.restore(sg.Snapshot.from_bytes(bad.to_bytes()))
+    assert env.state_digest() == before
+
+
+def test_what_could_not_be_read_back_is_not_written(snap):
+    vast = replace(snap, state=[0] * 600_000, _digest=None)
+    with pytest.raises(errors.StateEncodingError, match="numpy arrays"):
+        vast.to_bytes()
 
 
 def test_a_refused_file_leaves_no_trace_in_the_environment(snap):

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 import sandboxgym as sg
+from sandboxgym.core.errors import InvalidOptionsError
 
 
 class RandomWalk(sg.ForkableEnv[np.ndarray, int]):
@@ -25,12 +26,15 @@ class RandomWalk(sg.ForkableEnv[np.ndarray, int]):
         super().reset(seed=seed)
         options = options or {}
         if "bad" in options:
-            raise ValueError("no such option")
+            raise InvalidOptionsError("no such option")
         self.position = float(options.get("start", 0.0))
         self.visits = []
         return self._observation(), self._info()
 
     def step(self, action):
+        if action == 99:
+            self.position = 99.0
+            raise OSError("disk on fire")
         self.position += float(action) + self.np_random.normal()
         self.visits.append(int(action))
         done = self.position >= self.goal

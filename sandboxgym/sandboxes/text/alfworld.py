@@ -8,10 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from gymnasium import spaces
 
 from sandboxgym.core.env import ForkableEnv
-from sandboxgym.core.errors import DataNotFoundError, InvalidActionError, SpecMismatchError
+from sandboxgym.core.errors import (
+    DataNotFoundError,
+    InvalidActionError,
+    InvalidOptionsError,
+    SpecMismatchError,
+)
 from sandboxgym.sandboxes.text import alfworld_games as sources
 from sandboxgym.sandboxes.text.engine import Game, Position
 from sandboxgym.sandboxes.text.synthetic import Difficulty
@@ -118,6 +124,8 @@ class ALFWorldEnv(ForkableEnv[str, str]):
             raise InvalidActionError(
                 f"an action is a command as str, such as 'look'; got {type(action).__name__}"
             )
+        if not _is_unicode(action):
+            raise InvalidActionError(f"the command {action!r} holds half a character (a surrogate)")
         position = self._playing
         self._follow(action.strip(), position.game.walkthrough)
         observation = position.act(action)
@@ -185,7 +193,9 @@ class ALFWorldEnv(ForkableEnv[str, str]):
         names = self._games.names
         unknown = set(options) - {"game", "index"}
         if unknown or len(options) > 1:
-            raise ValueError(f"options={options}: give one of {{'game': name}}, {{'index': i}}")
+            raise InvalidOptionsError(
+                f"options={options}: give one of {{'game': name}}, {{'index': i}}"
+            )
         if "game" in options:
             if not isinstance(options["game"], str) or not self._games.has(options["game"]):
                 raise DataNotFoundError(
@@ -195,9 +205,13 @@ class ALFWorldEnv(ForkableEnv[str, str]):
             return options["game"]
         if "index" in options:
             index = options["index"]
-            if not isinstance(index, int) or not 0 <= index < len(names):
-                raise ValueError(f"options index={index!r}: give an int from 0 to {len(names) - 1}")
-            return names[index]
+            if type(index) is bool or not isinstance(index, int | np.integer):
+                raise InvalidOptionsError(f"options index={index!r}: give an int")
+            if not 0 <= index < len(names):
+                raise InvalidOptionsError(
+                    f"options index={index!r}: give an int from 0 to {len(names) - 1}"
+                )
+            return names[int(index)]
         return names[int(self.np_random.integers(len(names)))]
 
     def _loaded(self, name: str, content: str) -> Game:
@@ -227,6 +241,14 @@ class ALFWorldEnv(ForkableEnv[str, str]):
         if self.with_plan:
             info["expert_plan"] = self.expert()
         return info
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _resolved(source: str, split: str, games_dir: str | Path | None) -> str:

@@ -89,11 +89,11 @@ def test_a_wrong_command_changes_nothing(env):
     assert env.step("  look\n")[0] != "Nothing happens."
 
 
-@pytest.mark.parametrize("action", [None, 3, b"look", ["look"], {"command": "look"}])
+@pytest.mark.parametrize("action", [None, 3, b"look", ["look"], {"command": "look"}, "\ud800 look"])
 def test_an_action_that_is_no_string_is_refused_and_changes_nothing(env, action):
     env.reset(seed=2)
     digest = env.state_digest()
-    with pytest.raises(errors.InvalidActionError, match="command as str"):
+    with pytest.raises(errors.InvalidActionError, match="command"):
         env.step(action)
     assert env.state_digest() == digest
     env.step("look")
@@ -126,6 +126,7 @@ def test_infos_belong_to_the_caller(env):
         ({"index": 12}, ValueError),
         ({"index": -1}, ValueError),
         ({"index": "1"}, ValueError),
+        ({"index": True}, errors.InvalidOptionsError),
         ({"game": "nowhere"}, errors.DataNotFoundError),
         ({"game": 3}, errors.DataNotFoundError),
         ({"level": 3}, ValueError),
