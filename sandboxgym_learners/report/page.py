@@ -21,6 +21,7 @@ from sandboxgym_learners.report import charts, provenance, results
 from sandboxgym_learners.report.load import Run, SavedTree, by_algorithm, load_tree
 from sandboxgym_learners.report.tree_view import drawing
 from sandboxgym_learners.runlog import write_atomically
+from sandboxgym_learners.tree import Group
 
 SCRIPTS = ("dom.js", "charts.js", "tree.js", "main.js")
 
@@ -104,18 +105,24 @@ def _trees(groups: charts.Groups) -> list[SavedTree]:
     for runs in groups.values():
         kept = [load_tree(runs[0], path) for path in runs[0].tree_files()]
         if kept:
-            telling = max(kept, key=_live_groups)
+            telling = max(kept, key=_shows)
             updates = {kept[0].update, telling.update, kept[-1].update}
             chosen += [saved for saved in kept if saved.update in updates]
-    return sorted(chosen, key=_live_groups, reverse=True)
+    return sorted(chosen, key=_shows, reverse=True)
 
 
-def _live_groups(saved: SavedTree) -> tuple[int, bool]:
-    """How many groups below the root have members that returned differently; then, if it has."""
-    root, *others = (
-        len({member.mean_return() for member in group.members}) > 1 for group in saved.tree.groups()
+def _shows(saved: SavedTree) -> tuple[int, bool]:
+    """How many branch points after a shared prefix teach something; then, whether the roots do."""
+    points = sum(
+        _teaches(visit.segment.branch)
+        for visit in saved.tree.visits()
+        if visit.segment.steps and visit.segment.branch is not None
     )
-    return sum(others), root
+    return points, _teaches(saved.tree)
+
+
+def _teaches(group: Group) -> bool:
+    return len({member.mean_return() for member in group.members}) > 1
 
 
 def _plain(data: Any) -> Any:

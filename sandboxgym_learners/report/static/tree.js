@@ -36,7 +36,8 @@ class TreeExplorer {
 
   /** Begin at the first branch point that teaches something, else at the first decision. */
   opening() {
-    const fan = this.tree.fans.find((fan) => fan.level > 0 && !fan.constant) ?? this.tree.fans[0];
+    const fans = this.tree.fans.filter((fan) => fan.level > 0 && !fan.constant);
+    const fan = fans.find((fan) => fan.depth > 0) ?? fans[0] ?? this.tree.fans[0];
     return fan.first.find((node) => node !== ROOT) ?? 0;
   }
 
