@@ -97,18 +97,21 @@ def _known(wanted: Sequence[charts.Chart], groups: charts.Groups) -> list[dict[s
 
 
 def _trees(groups: charts.Groups) -> list[SavedTree]:
-    """Of each algorithm's first seed the first, the last and the most telling tree kept.
+    """Of each algorithm the first and the last tree of the first seed, and the most telling of all.
 
-    The most telling of all comes first, as the one that the page opens with.
+    The most telling comes first, as the one that the page opens with.
     """
     chosen = []
     for runs in groups.values():
-        kept = [load_tree(runs[0], path) for path in runs[0].tree_files()]
-        if kept:
-            telling = max(kept, key=_shows)
-            updates = {kept[0].update, telling.update, kept[-1].update}
-            chosen += [saved for saved in kept if saved.update in updates]
+        kept = [[load_tree(run, path) for path in run.tree_files()] for run in runs]
+        telling = max((saved for trees in kept for saved in trees), key=_shows, default=None)
+        ends = [kept[0][0], kept[0][-1]] if kept[0] else []
+        chosen += _different([*ends, *([telling] if telling else [])])
     return sorted(chosen, key=_shows, reverse=True)
+
+
+def _different(trees: Sequence[SavedTree]) -> list[SavedTree]:
+    return list({(saved.seed, saved.update): saved for saved in trees}.values())
 
 
 def _shows(saved: SavedTree) -> tuple[int, bool]:

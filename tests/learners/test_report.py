@@ -280,13 +280,13 @@ def test_texts_are_kept_once_and_not_without_end():
 
 
 def test_the_first_the_last_and_the_most_telling_tree_are_drawn(tmp_path):
-    folder = make_run(tmp_path / "a", "bpo", 0, tree=rollout_tree(random.Random(0), roots=1))
-    telling = rollout_tree(random.Random(0), roots=4)
-    (run,) = load_runs([folder])
-    saved = json.loads(run.tree_files()[1].read_text())
-    run.tree_files()[1].write_text(json.dumps({**saved, "tree": telling.to_json()}))
-    trees = report_data([run], command="c")["trees"]
-    assert [tree["update"] for tree in trees] == [20, 10, 40]
+    few = rollout_tree(random.Random(0), roots=1)
+    folders = [make_run(tmp_path / str(seed), "bpo", seed, tree=few) for seed in range(2)]
+    path = folders[1] / "trees" / "000020.json"
+    many = rollout_tree(random.Random(0), roots=4)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "tree": many.to_json()}))
+    trees = report_data(load_runs(folders), command="c")["trees"]
+    assert [(tree["seed"], tree["update"]) for tree in trees] == [(1, 20), (0, 10), (0, 40)]
 
 
 def test_bands_of_shares_stay_between_0_and_1(tmp_path):

@@ -319,7 +319,7 @@ class TreeExplorer {
     });
     const what = fan.level === 0 ? "roots" : "siblings";
     return html("div", { class: "siblings" },
-      html("h4", {}, `${fan.first.length} ${what}, ${fan.actions} different actions; ${verdict}`),
+      html("h4", {}, `${fan.first.length} ${what}, ${show.count(fan.actions, "different action")}; ${verdict}`),
       html("ol", {}, items));
   }
 
