@@ -57,7 +57,7 @@ function resultTable(data, colour) {
 
 function made(facts) {
   const versions = Object.entries(facts.versions).map(([name, version]) => `${name} ${version}`).join(", ");
-  const lines = [["Command", html("code", {}, facts.command)], ["Commit", facts.commit ?? "not known: no source tree"], ["Versions", versions], ["Page written on", facts.machine]];
+  const lines = [["Command", html("code", {}, facts.command)], ["Written by commit", facts.commit ?? "not known: no source tree"], ["Versions", versions], ["Written on", facts.machine]];
   const configs = facts.runs.map((run) => html("details", {}, html("summary", {}, run.name), html("pre", {}, JSON.stringify(run.config, null, 2))));
   return html("div", {}, html("dl", { class: "facts" }, lines.map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)))), html("h3", {}, "Configurations"), configs);
 }
