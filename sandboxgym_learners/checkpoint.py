@@ -7,6 +7,7 @@ the run and the number of the update (and, in a tree, the place), so that number
 from __future__ import annotations
 
 import io
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -57,17 +58,23 @@ def load_checkpoint(config: TrainConfig) -> dict[str, Any]:
         saved, state = content["config"], content["state"]
     except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{path} is not an intact checkpoint ({error}): start again in another --out"
+            f"{path} is not an intact checkpoint: start again in another --out"
         ) from error
-    changed = differences(_decisive(saved), _decisive(config.to_dict()), limit=3)
+    refuse_other_configuration(saved, config)
+    loaded: dict[str, Any] = state
+    return loaded
+
+
+def refuse_other_configuration(saved: dict[str, Any], config: TrainConfig) -> None:
+    """Raise `CheckpointError` where `config` does not go on with the run that was `saved`."""
+    asked = json.loads(json.dumps(_decisive(config.to_dict())))
+    changed = differences(json.loads(json.dumps(_decisive(saved))), asked, limit=3)
     if changed:
         listed = "; ".join(f"{d.path} was {d.left} and is {d.right}" for d in changed)
         raise CheckpointError(
-            f"{path} belongs to another configuration: {listed}. Resume with the command line of "
-            "the first start, or choose another --out"
+            f"{config.out} holds a run of another configuration: {listed}. Resume with the command "
+            "line of the first start, or choose another --out"
         )
-    loaded: dict[str, Any] = state
-    return loaded
 
 
 def _decisive(config: dict[str, Any]) -> dict[str, Any]:

@@ -208,11 +208,14 @@ class Collector:
         return True
 
     def _reset(self, task: int, key: tuple[int, ...], seed: Sequence[int]) -> Lane:
-        env = self.pool.take()
+        env, rng = self.pool.take(), _generator(seed, key)
         with self.costs.timed("env_s"):
             observation, info = start(env, task)
-        episode = Episode.start(observation)
-        return Lane(key, env, _generator(seed, key), episode, commands(info), Segment())
+        admitted = commands(info)
+        # The seed of the reset chooses the task and is the same every time. What happens in it has
+        # to be drawn anew, for this episode as for its forks, or they are no equal members.
+        sg.restore(env, sg.snapshot(env), seed=int(rng.integers(2**31)))
+        return Lane(key, env, rng, Episode.start(observation), admitted, Segment())
 
     def _open_group(
         self, lane: Lane, keys: Sequence[tuple[int, ...]], seed: Sequence[int], *, backbones: bool

@@ -8,6 +8,7 @@ from typing import Any
 
 from sandboxgym.core.errors import SandboxGymError
 from sandboxgym_learners.advantages import Estimator, grpo, nested_loo, rloo
+from sandboxgym_learners.branching import warn_biased
 from sandboxgym_learners.prompts import PromptFormat
 from sandboxgym_learners.worlds import WorldConfig
 
@@ -162,8 +163,20 @@ class TrainConfig:
             raise ConfigError(f"no algorithm {self.algo!r}: choose among {', '.join(ALGORITHMS)}")
         for name, least in _LEAST.items():
             value = _at(self.to_dict(), name)
-            if value is not None and value < least:
+            if value is not None and not value >= least:  # a NaN is neither
                 raise ConfigError(f"{name} is {value}; it must be at least {least}")
+        if not self.tree.quantile <= 1 or not self.tree.smoothing < 1:
+            raise ConfigError("tree.quantile must be at most 1, and tree.smoothing below 1")
+        if self.policy.width % 8:
+            raise ConfigError(f"policy.width is {self.policy.width}; it must be a multiple of 8")
+        if self.roots < 2:
+            self._check_single_root()
+
+    def _check_single_root(self) -> None:
+        """With one root nothing above the first branch point can be compared with anything."""
+        if not self.algorithm.branches:
+            raise ConfigError(f"{self.algo} compares episodes: tree.roots must be at least 2")
+        warn_biased("tree.roots=1 gives the decisions before a branch point no signal: biased")
 
     @property
     def algorithm(self) -> Algorithm:
@@ -191,6 +204,15 @@ _LEAST: dict[str, float] = {
     "tree.per_update": 1,
     "tree.roots": 1,
     "tree.siblings": 2,
+    "tree.max_branches": 0,
+    "tree.spacing": 1,
+    "tree.quantile": 0,
+    "tree.smoothing": 0,
+    "learning.rate": 0,
+    "learning.clip": 0,
+    "learning.max_norm": 0,
+    "policy.width": 8,
+    "policy.layers": 1,
     "learning.epochs": 1,
     "learning.kl": 0,
     "cloning.steps": 0,
@@ -198,6 +220,7 @@ _LEAST: dict[str, float] = {
     "cloning.batch": 1,
     "world.train_tasks": 1,
     "world.eval_tasks": 1,
+    "world.eval_episodes": 1,
 }
 
 

@@ -29,7 +29,7 @@ from sandboxgym_learners.report import load_runs, write_report
 
 ALGORITHMS = ("bpo", "rloo")
 
-COMPUTE_PER_MINUTE = 25_000.0
+COMPUTE_PER_MINUTE = 30_000.0
 """Of the budget of each of six runs, what a minute of the whole demo pays on two cores."""
 
 WARM_START = 0.15
@@ -47,9 +47,9 @@ SETTINGS: dict[str, str | int | float | tuple[str, ...]] = {
     "world.held-out": ("split=train",),
     "world.train-tasks": 8,
     "world.eval-tasks": 8,
-    "cloning.steps": 60,
+    "cloning.steps": 120,
     "cloning.tasks": 300,
-    "learning.rate": 2e-3,
+    "learning.rate": 1e-3,
     "tree.per-update": 4,
     "eval-every": 5,
 }

@@ -16,9 +16,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from sandboxgym.core.errors import SandboxGymError
 from sandboxgym_learners.config import LearningConfig
 from sandboxgym_learners.policy import Encoded, Policy, Query, batches
 from sandboxgym_learners.tree import Group
+
+
+class DivergenceError(SandboxGymError, ArithmeticError):
+    """Training has left the numbers behind; the last checkpoint has not."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,16 @@ class Learner:
 
     def _step(self, gradient: Tensor) -> None:
         norm = gradient.norm()
+        if not torch.isfinite(norm):
+            raise DivergenceError(
+                "the gradient is no longer finite: the policy has diverged. Lower --learning.rate "
+                "or --learning.max-norm, and resume from the last checkpoint or start again"
+            )
         if norm > self.config.max_norm:
             gradient = gradient * (self.config.max_norm / norm)
         parts = torch.split(gradient, [p.numel() for p in self.parameters])
         for parameter, part in zip(self.parameters, parts, strict=True):
-            parameter.grad = part.view_as(parameter).clone()
+            parameter.grad = part.view_as(parameter).to(parameter.dtype, copy=True)
         self.optimiser.step()
 
     def _decisions(self, tree: Group) -> _Decisions:

@@ -150,7 +150,7 @@ class RunLog:
             RunDirectoryError: There is something in it.
             MissingDependencyError: TensorBoard is asked for and not installed.
         """
-        restarts = restart and (folder / "config.json").is_file()
+        restarts = restart and saved_config(folder) is not None
         if folder.exists() and not restarts and (not folder.is_dir() or any(folder.iterdir())):
             raise RunDirectoryError(
                 f"{folder} is not an empty directory: choose another --out, or go on with the run "
@@ -158,7 +158,7 @@ class RunLog:
             )
         folder.mkdir(parents=True, exist_ok=True)
         log = cls(folder, tensorboard=tensorboard)
-        write_atomically(folder / "config.json", json.dumps(config, indent=2).encode() + b"\n")
+        write_config(folder, config)
         for name, row in (("updates.csv", Update), ("timings.csv", Timing)):
             header = ",".join(field.name for field in fields(row))
             write_atomically(folder / name, header.encode() + b"\n")
@@ -172,7 +172,7 @@ class RunLog:
         for name in ("updates.csv", "timings.csv"):
             _cut(folder / name, keep=last_update + 2)  # the header, and row 0
         _cut(folder / "updates.jsonl", keep=last_update + 1)
-        for path in (folder / "trees").glob("*.json"):
+        for path in (folder / "trees").glob("[0-9]*.json"):
             if int(path.stem) > last_update:
                 path.unlink()
         return cls(folder, tensorboard=tensorboard, first_update=last_update + 1)
@@ -227,6 +227,21 @@ def read_timings(folder: Path) -> list[Timing]:
     return _read(folder / "timings.csv", Timing)
 
 
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Write the configuration of a run, and the versions of what it runs with."""
+    write_atomically(folder / "config.json", json.dumps(config, indent=2).encode() + b"\n")
+
+
+def saved_config(folder: Path) -> dict[str, Any] | None:
+    """The configuration of the run in a folder; None where there is none of ours."""
+    try:
+        content = json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    config = content.get("config") if isinstance(content, dict) else None
+    return config if isinstance(config, dict) else None
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a crash at any moment leaves the old or the new content, whole."""
     temporary = path.with_name(f".{path.name}.tmp")
@@ -260,22 +275,30 @@ def _append(path: Path, line: str) -> None:
 
 def _cut(path: Path, *, keep: int) -> None:
     """Keep the first lines of a file."""
-    lines = path.read_bytes().splitlines(keepends=True)
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    if len(lines) < keep or not lines[keep - 1].endswith(b"\n"):
+        raise RunDirectoryError(
+            f"{path} ends before the last checkpoint ({len(lines)} lines, not {keep}), so the run "
+            "cannot go on as if nothing had happened: start again in another --out"
+        )
     write_atomically(path, b"".join(lines[:keep]))
 
 
 def _read(path: Path, row: type[Row]) -> list[Row]:
     if not path.is_file():
         raise RunDirectoryError(f"{path} is missing: is {path.parent} the directory of a run?")
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        names = [field.name for field in fields(row)]
-        if reader.fieldnames != names:
-            raise RunDirectoryError(
-                f"{path} has the columns {reader.fieldnames}, not {names}: read it with the "
-                "release that wrote it"
-            )
+    whole = path.read_text("utf-8").rpartition("\n")[0]  # a killed run may end within a row
+    reader = csv.DictReader(whole.splitlines())
+    names = [field.name for field in fields(row)]
+    if reader.fieldnames != names:
+        raise RunDirectoryError(
+            f"{path} has the columns {reader.fieldnames}, not {names}: read it with the release "
+            "that wrote it"
+        )
+    try:
         return [row(**{name: _number(text) for name, text in line.items()}) for line in reader]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RunDirectoryError(f"{path} has a row that is none of ours ({error})") from error
 
 
 def _number(text: str) -> Any:

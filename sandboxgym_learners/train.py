@@ -7,6 +7,7 @@ RLOO and GRPO differ in nothing but their entry in `config.ALGORITHMS`.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from sandboxgym_learners.config import TrainConfig
 from sandboxgym_learners.learning import Learner
 from sandboxgym_learners.policy import Policy
 from sandboxgym_learners.prompts import task_of
-from sandboxgym_learners.runlog import RunLog, Timing, Update
+from sandboxgym_learners.runlog import RunLog, Timing, Update, saved_config, write_config
 from sandboxgym_learners.summary import describe, episode_steps
 from sandboxgym_learners.tree import Group
 from sandboxgym_learners.worlds import demonstrations, sample_texts
@@ -52,17 +53,22 @@ class Trainer:
             smoothing=config.tree.smoothing,
         )
         self.anova = NestedAnova()
+        described = {"config": config.to_dict(), "versions": _versions()}
+        saved = saved_config(config.out)
+        if config.resume and saved is not None:
+            checkpoint.refuse_other_configuration(saved, config)
         if config.resume and checkpoint.has_checkpoint(config.out):
             state = checkpoint.load_checkpoint(config)
             self.log = RunLog.resume(
                 config.out, last_update=state["update"], tensorboard=config.tensorboard
             )
+            write_config(config.out, described)  # its budget may be another one
             self._build(Policy.load(config.out / "start"))
             self._load(state)
         else:
             self.log = RunLog.create(
                 config.out,
-                {"config": config.to_dict(), "versions": _versions()},
+                described,
                 tensorboard=config.tensorboard,
                 restart=config.resume,
             )
@@ -70,6 +76,9 @@ class Trainer:
 
     def run(self) -> None:
         """Update until the budget is spent."""
+        policy = self.config.out / "policy"
+        if policy.exists() and self.compute < self.config.budget:
+            shutil.rmtree(policy)  # a finished run goes on, with a larger budget
         with self.log, self._progress() as progress:
             while self.compute < self.config.budget:
                 update, timing, trees = self._one_update()
@@ -164,8 +173,10 @@ class Trainer:
 
     def _evaluate(self) -> tuple[float, float | None]:
         """Success and length of episodes on the held-out tasks, with the same draws every time."""
-        tasks = range(self.config.world.eval_tasks)
-        trees = self.evaluator.collect(tasks, roots=1, seed=(self.config.seed, 0))
+        world = self.config.world
+        trees = self.evaluator.collect(
+            range(world.eval_tasks), roots=world.eval_episodes, seed=(self.config.seed, 0)
+        )
         return sum(tree.success_rate() for tree in trees) / len(trees), episode_steps(trees)
 
     def _totals(self) -> dict[str, Any]:
@@ -270,6 +281,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Trainer(config).run()
     except SandboxGymError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(
+            f"error: {error}: what was written stays, and the same command with --resume goes on",
+            file=sys.stderr,
+        )
         return 2
     except KeyboardInterrupt:
         print("interrupted: the same command with --resume goes on", file=sys.stderr)

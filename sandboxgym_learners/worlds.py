@@ -39,7 +39,8 @@ class WorldConfig:
         held_out: Further ones for evaluation.
         expert: Further ones that make a training environment put `expert_plan` into its info.
         train_tasks: Training draws from tasks 0 to this.
-        eval_tasks: Evaluation plays each of tasks 0 to this.
+        eval_tasks: Evaluation plays each of tasks 0 to this,
+        eval_episodes: so many times.
     """
 
     env: str = "sandboxgym/ALFWorld-v0"
@@ -49,6 +50,7 @@ class WorldConfig:
     expert: Arguments = ("expert_plan=true",)
     train_tasks: int = 100
     eval_tasks: int = 60
+    eval_episodes: int = 1
 
     def make_train(self) -> TextEnv:
         """A new environment with training tasks."""
@@ -89,7 +91,13 @@ class Demonstration(NamedTuple):
 
 def start(env: TextEnv, task: int) -> tuple[str, dict[str, Any]]:
     """Begin a task."""
-    return env.reset(seed=task, options={"index": task})
+    observation, info = env.reset(seed=task, options={"index": task})
+    if not isinstance(observation, str):
+        raise WorldError(
+            f"the environment's observations are {type(observation).__name__}; the learner reads "
+            "text"
+        )
+    return observation, info
 
 
 def commands(info: dict[str, Any]) -> tuple[str, ...]:

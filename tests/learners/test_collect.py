@@ -146,7 +146,7 @@ def test_members_of_a_group_have_environment_randomness_of_their_own(policy):
         held_out=(),
     )
     collector = Collector(policy, foggy.make_train, FORM)
-    [tree] = collector.collect([3], roots=2, siblings=40, rule=At(1), seed=(0, 1))
+    [tree] = collector.collect([3], roots=2, siblings=40, rule=At(1), seed=(0, 2))
     [flat] = collector.collect([3], roots=40, seed=(0, 2))
 
     def fog_after_same_action(segments: list[Segment]) -> set[str]:
@@ -156,6 +156,22 @@ def test_members_of_a_group_have_environment_randomness_of_their_own(policy):
 
     for group in [flat, *(root.branch for root in tree.members if root.branch)][:3]:
         assert len(fog_after_same_action(group.members)) == 2
+
+
+def test_the_first_root_has_fresh_randomness_in_every_update(policy):
+    foggy = WorldConfig(
+        env="tests.learners.errands:tests/Errands-v0",
+        arguments=("fog=0.5",),
+        train=(),
+        held_out=(),
+    )
+    collector = Collector(policy, foggy.make_train, FORM)
+    seen: dict[str, set[str]] = {}
+    for update in range(40):
+        [tree] = collector.collect([3], roots=2, seed=(0, update))
+        first = tree.members[0].steps[0]
+        seen.setdefault(first.action, set()).add(first.observation)
+    assert any(len(observations) > 1 for observations in seen.values())
 
 
 def test_costs_are_counted(collector):

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -160,11 +161,60 @@ def test_the_others_train_without_branching(tmp_path, algo):
 
 
 def test_training_solves_more_of_the_held_out_tasks(tmp_path):
-    options = "--policy.width 32 --tree.per-update 8 --tree.siblings 8 --budget 60000"
+    options = "--policy.width 32 --tree.per-update 8 --tree.siblings 8 --budget 120000"
     worlds = "--world.train-tasks 200 --world.eval-tasks 60 --eval-every 100"
     assert run(tmp_path / "long", *options.split(), *worlds.split()) == 0
     rows = read_updates(tmp_path / "long")
     assert rows[-1].eval_success >= rows[0].eval_success + 0.1
+
+
+def test_a_finished_run_goes_on_with_a_larger_budget(tmp_path):
+    assert run(tmp_path / "long", "--budget", "900") == 0
+    assert run(tmp_path / "grown", "--budget", "300") == 0
+    assert run(tmp_path / "grown", "--budget", "900", "--resume") == 0
+    for part in ("policy/model.safetensors", "config.json"):
+        long, grown = ((tmp_path / name / part).read_bytes() for name in ("long", "grown"))
+        assert long.replace(b"/long", b"/grown") == grown
+    assert read_updates(tmp_path / "long")[-1] == read_updates(tmp_path / "grown")[-1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--algo", "rloo", "--tree.roots", "1"],
+        ["--budget", "nan"],
+        ["--learning.clip", "-1"],
+        ["--learning.rate", "-1"],
+        ["--tree.quantile", "2"],
+        ["--tree.max-branches", "-1"],
+        ["--policy.width", "30"],
+    ],
+)
+def test_impossible_settings_are_refused_in_a_line(capsys, tmp_path, options):
+    assert "error: " in refused(capsys, *TINY, *options, "--out", str(tmp_path / "x"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_folder_of_something_else_is_not_taken_for_a_run(capsys, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text('{"model_type": "qwen2"}')
+    refused(capsys, *TINY, "--out", str(tmp_path / "model"), "--resume")
+    assert (tmp_path / "model" / "config.json").read_text() == '{"model_type": "qwen2"}'
+
+
+def test_a_run_is_not_started_over_with_another_seed(capsys, finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "checkpoint.pt").unlink()
+    assert "seed" in refused(
+        capsys, *TINY, "--out", str(tmp_path / "run"), "--resume", "--seed", "9"
+    )
+
+
+def test_rows_that_are_missing_are_noticed(capsys, finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    rows = (tmp_path / "run" / "updates.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "run" / "updates.csv").write_text("".join(rows[:2]))
+    assert "ends before" in refused(capsys, *TINY, "--out", str(tmp_path / "run"), "--resume")
 
 
 def refused(capsys, *options: str) -> str:

@@ -179,7 +179,7 @@ class RestoresASnapshotOnce(Ferry):
 
 @mutant("19")
 class SavesItsStateAfterEachStep(Ferry):
-    saved = None
+    saved: dict = {}
 
     def step(self, action):
         result = super().step(action)
@@ -191,5 +191,5 @@ class SavesItsStateAfterEachStep(Ferry):
 
     def set_state(self, state):
         self.saved = state
-        if state is not None:
+        if state:
             super().set_state(copy.deepcopy(state))
