@@ -1,7 +1,7 @@
 """sandboxgym: exact snapshot, restore and fork for Gymnasium environments.
 
 >>> import gymnasium as gym, sandboxgym as sg
->>> env = gym.make("sandboxgym/ALFWorld-v0", split="synthetic")
+>>> env = gym.make("sandboxgym/ALFWorld-v0", source="synthetic")
 >>> obs, info = env.reset(seed=7)
 >>> snap = env.snapshot()
 >>> left, right = sg.fork(env, 2)
