@@ -68,7 +68,7 @@ def test_what_cannot_be_used_gives_two_and_one_line(arguments, reason, capsys):
     "arguments",
     [
         [],
-        ["play"],
+        ["nonsense"],
         ["check"],
         ["check", "x", "--seeds", "0"],
         ["check", "x", "--depth", "many"],
