@@ -36,10 +36,13 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
 
     Attributes:
         state_version: Raise it when the layout of `get_state` changes; older states are refused.
+        state_is_witness: Whether `get_state` only tells states apart and cannot be set. Restoring
+            then takes what `hold` kept, or replays the recipe.
         metrics: Counters and times of this instance; never part of a snapshot.
     """
 
     state_version: ClassVar[int] = 1
+    state_is_witness: ClassVar[bool] = False
     metrics: dict[str, float]
 
     _record: Record | None = None
@@ -92,6 +95,26 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
         Called also on an instance that was never reset. The state belongs to the callee.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement set_state")
+
+    def hold(self) -> Any:
+        """Keep the present state alive in this process, beside what `get_state` says.
+
+        For states that are no plain data, such as a frozen copy of a process. What is returned goes
+        with the snapshot, `weakref.finalize` on it can free resources, and it may stop being at
+        hand at any time. None, the default, where `get_state` says it all.
+
+        Raises:
+            UncapturedStateError: The environment is in a state that cannot be kept.
+        """
+        return None
+
+    def resume(self, held: Any) -> bool:
+        """Continue from what `hold` of an equal environment returned, and leave that as it is.
+
+        Returns:
+            False, with nothing changed, where it is no longer at hand: the recipe is then replayed.
+        """
+        return False
 
     @property
     def fidelity(self) -> Fidelity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium as gym
@@ -23,7 +24,7 @@ from sandboxgym.core.errors import (
     WrapperMismatchError,
 )
 from sandboxgym.core.plain import owned
-from sandboxgym.core.record import Record
+from sandboxgym.core.record import BEFORE_RESET, Record
 from sandboxgym.core.snapshot import Snapshot, Transition
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def snapshot(env: AnyEnv) -> Snapshot:
         NotForkableError: The innermost environment is no `ForkableEnv`.
         UnknownWrapperError: A wrapper has no declared rule.
         StateEncodingError: `get_state` returned something that is not plain data.
+        UncapturedStateError: The environment is in a state that its mechanism cannot capture.
     """
-    return _take(Stack.of(env))
+    return _take(Stack.of(env), hold=True)
 
 
 def restore(
@@ -80,9 +82,9 @@ def restore(
     stack.check_accepts(snapshot)
     before = _take(stack) if stack.base._record is not None else None
     try:
-        _apply(stack, snapshot)
-        if verify or snapshot.loaded or _replays(stack, snapshot):
-            _verify(stack, snapshot)
+        way = _apply(stack, snapshot)
+        if verify or snapshot.loaded or way is not Way.SET:
+            _verify(stack, snapshot, way)
         if seed is not None:
             _reseed(stack.base, seed)
     except BaseException as error:
@@ -113,7 +115,7 @@ def fork(env: EnvType, n: int, *, seeds: Sequence[int] | None = None) -> list[En
     if n < 0 or (seeds is not None and len(seeds) != n):
         raise ValueError(f"fork needs n >= 0 and one seed a fork; got n={n} and seeds={seeds}")
     stack = Stack.of(env)
-    moment = _take(stack)
+    moment = _take(stack, hold=True)
     forks: list[EnvType] = []
     try:
         for i in range(n):
@@ -233,7 +235,15 @@ class Stack:
         return env
 
 
-def _take(stack: Stack) -> Snapshot:
+class Way(Enum):
+    """How the state of a snapshot was put back."""
+
+    RESUMED = "resuming what was held"
+    SET = "setting its state"
+    REPLAYED = "replaying its recipe"
+
+
+def _take(stack: Stack, *, hold: bool = False) -> Snapshot:
     base = stack.base
     record = base._record
     if record is None:
@@ -249,7 +259,7 @@ def _take(stack: Stack) -> Snapshot:
     return Snapshot(
         spec=base.sandbox_spec,
         versions=base.sandbox_versions,
-        recipe=record.recipe(),
+        recipe=record.recipe(base),
         state=state,
         last=stack.last(),
         inner=record.last,
@@ -257,24 +267,29 @@ def _take(stack: Stack) -> Snapshot:
         rng=rng.capture(base),
         parent=record.parent,
         created_by=base.fidelity.mechanism,
+        held=base.hold() if hold else None,
     )
 
 
-def _replays(stack: Stack, snapshot: Snapshot) -> bool:
-    return snapshot.state is None or stack.base.fidelity.mechanism == "replay"
-
-
-def _apply(stack: Stack, snapshot: Snapshot) -> None:
+def _apply(stack: Stack, snapshot: Snapshot) -> Way:
+    """Put a snapshot back in the fastest way at hand."""
     base = stack.base
-    if _replays(stack, snapshot):
+    if snapshot.held is not None and base.resume(snapshot.held):
+        way = Way.RESUMED
+    elif snapshot.state is not None and not base.state_is_witness:
+        base.set_state(owned(snapshot.state))
+        way = Way.SET
+    else:
         _replay(base, snapshot)
+        way = Way.REPLAYED
+    if way is Way.REPLAYED:
         rng.apply_spaces(base, snapshot.rng)
     else:
-        base.set_state(owned(snapshot.state))
         rng.apply(base, snapshot.rng)
-        base._record = Record.of(snapshot)
+        base._record = Record.of(snapshot, base)
     for layer, saved in zip(stack.layers, snapshot.wrappers, strict=True):
         wrappers.apply(layer, saved)
+    return way
 
 
 def _replay(base: ForkableEnv[Any, Any], snapshot: Snapshot) -> None:
@@ -283,14 +298,25 @@ def _replay(base: ForkableEnv[Any, Any], snapshot: Snapshot) -> None:
     if recipe.rng is not None:
         base._np_random = rng.generator_from(recipe.rng, base._np_random)
         base._np_random_seed = snapshot.rng["np_random_seed"]
-    reseeds = dict(recipe.reseeds)
+    moves: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+    for taken, index, state in recipe.moved:
+        moves.setdefault(taken, []).append((index, state))
+    reseeds: dict[int, list[int]] = {}
+    for taken, seed in recipe.reseeds:
+        reseeds.setdefault(taken, []).append(seed)
+
+    def touch_generators(taken: int) -> None:
+        for seed in reseeds.get(taken, ()):
+            _reseed(base, seed)
+        for index, state in moves.get(taken, ()):
+            rng.move(base, index, state)
+
+    touch_generators(BEFORE_RESET)
     base.reset(seed=recipe.seed, options=owned(recipe.options))
     for taken, action in enumerate(recipe.actions):
-        if taken in reseeds:
-            _reseed(base, reseeds[taken])
+        touch_generators(taken)
         base.step(owned(action))
-    if len(recipe.actions) in reseeds:
-        _reseed(base, reseeds[len(recipe.actions)])
+    touch_generators(len(recipe.actions))
     assert base._record is not None
     base._record.parent = snapshot.digest
     metrics = base.metrics
@@ -301,10 +327,14 @@ def _reseed(base: ForkableEnv[Any, Any], seed: int) -> None:
     record = base._record
     assert record is not None
     base.reseed(seed)
-    record.reseeds = (*record.reseeds, (len(record.actions), seed))
+    taken = len(record.actions)
+    record.reseeds = (*record.reseeds, (taken, seed))
+    # A replay reseeds before it moves; what moved the generator earlier no longer matters.
+    record.moved = tuple(move for move in record.moved if move[:2] != (taken, 0))
+    record.replayed[0] = rng.generator_state(base._np_random)
 
 
-def _verify(stack: Stack, snapshot: Snapshot) -> None:
+def _verify(stack: Stack, snapshot: Snapshot, way: Way) -> None:
     """Refuse a restored state that is not the snapshot's, naming the first difference."""
     found = _take(stack)
     shown = first_difference(snapshot.last.as_dict(), found.last.as_dict())
@@ -313,9 +343,8 @@ def _verify(stack: Stack, snapshot: Snapshot) -> None:
     difference = shown
     if shown is None and snapshot.state is not None:
         difference = next(iter(snapshot.diff(found, limit=1)), None)
-    how = "replaying its recipe" if _replays(stack, snapshot) else "setting its state"
     raise RestoreMismatchError(
-        f"{how} gave another state than the snapshot's (digest {found.digest}, not "
+        f"{way.value} gave another state than the snapshot's (digest {found.digest}, not "
         f"{snapshot.digest}); first difference: {difference or 'inside the dropped state'}. The "
         "environment is not deterministic, or its get_state misses something: run "
         "`sandboxgym check` on it"
@@ -328,9 +357,9 @@ def _undo(stack: Stack, before: Snapshot | None, cause: BaseException) -> None:
         stack.base._record = None
         return
     try:
-        _apply(stack, before)
-        if _replays(stack, before):
-            _verify(stack, before)
+        way = _apply(stack, before)
+        if way is Way.REPLAYED:
+            _verify(stack, before, way)
         stack.base._record.parent = before.parent  # type: ignore[union-attr]  # _apply sets it
     except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
         stack.base._record = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sandboxgym.core import rng
 from sandboxgym.core.errors import EpisodeEndedError, NotResetError, SandboxGymError
@@ -15,10 +15,19 @@ from sandboxgym.core.snapshot import Recipe, Snapshot, Transition
 if TYPE_CHECKING:
     from sandboxgym.core.env import ForkableEnv
 
+States: TypeAlias = list[dict[str, Any] | None]
+Move: TypeAlias = tuple[int, int, dict[str, Any]]
+BEFORE_RESET = -1
+
 
 @dataclass(slots=True)
 class Record:
-    """What happened in the present episode: the recipe under construction and the last result."""
+    """What happened in the present episode: the recipe under construction and the last result.
+
+    `replayed` has the state in which a replay of the recipe would leave each generator (those of
+    `rng.states`). It is not the present one where something outside drew from a generator; None is
+    for what nobody knows.
+    """
 
     seed: int | None
     options: dict[str, Any] | None
@@ -26,15 +35,34 @@ class Record:
     last: Transition
     actions: list[Any] = field(default_factory=list)
     reseeds: tuple[tuple[int, int], ...] = ()
+    moved: tuple[Move, ...] = ()
     parent: str | None = None
+    replayed: list[dict[str, Any] | None] = field(default_factory=list)
 
-    def recipe(self) -> Recipe:
-        """The recipe up to now."""
-        return Recipe(self.seed, self.options, self.rng, tuple(self.actions), self.reseeds)
+    def recipe(self, env: ForkableEnv[Any, Any]) -> Recipe:
+        """The recipe up to now, which leaves the generator of `env` in its present state."""
+        moved = self.moved
+        now = rng.generator_state(env._np_random)
+        if now is not None and not rng.same(now, self.replayed[0]):
+            moved = (*moved, (len(self.actions), 0, now))
+        actions = tuple(self.actions)
+        return Recipe(self.seed, self.options, self.rng, actions, self.reseeds, moved)
+
+    def drew(self, before: States, after: States, at: int) -> None:
+        """Note which generators a call moved, and where they were if a replay would not know."""
+        moved = []
+        for index, (start, end) in enumerate(zip(before, after, strict=True)):
+            if rng.same(start, end):
+                continue
+            if start is not None and not rng.same(start, self.replayed[index]):
+                moved.append((at, index, start))
+            self.replayed[index] = end
+        if moved:
+            self.moved = (*self.moved, *moved)
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Record:
-        """The record that an environment restored from `snapshot` continues."""
+    def of(cls, snapshot: Snapshot, env: ForkableEnv[Any, Any]) -> Record:
+        """The record that `env`, restored from `snapshot`, continues."""
         recipe = snapshot.recipe
         return cls(
             seed=recipe.seed,
@@ -43,7 +71,9 @@ class Record:
             last=snapshot.inner,
             actions=list(recipe.actions),
             reseeds=recipe.reseeds,
+            moved=recipe.moved,
             parent=snapshot.digest,
+            replayed=[snapshot.rng["np_random"], *(None for _ in rng.states(env)[1:])],
         )
 
 
@@ -65,7 +95,10 @@ def recorded_reset(reset: Callable[..., Any]) -> Callable[..., Any]:
             return reset(self, seed=seed, options=options)
         kept = owned(options, "options")
         # An unseeded reset continues the generator, so the recipe has to start from its state.
-        before = rng.generator_state(self.np_random if seed is None else self._np_random)
+        if seed is None:
+            self.np_random  # noqa: B018 - makes the generator where there is none yet
+        states = rng.states(self)
+        before = states[0]
         seed_before = self._np_random_seed
         self._inside_call = True
         try:
@@ -81,7 +114,11 @@ def recorded_reset(reset: Callable[..., Any]) -> Callable[..., Any]:
         self._record = None  # the reset happened; a result that is not plain leaves no record
         last = Transition(obs, 0.0, False, False, info).copy()
         start = before if seed is None else None
-        self._record = Record(None if seed is None else int(seed), kept, start, last)
+        record = Record(None if seed is None else int(seed), kept, start, last)
+        now = rng.states(self)
+        record.replayed = [now[0], *(None for _ in now[1:])]
+        record.drew([now[0], *states[1:]], now, BEFORE_RESET)
+        self._record = record
         return obs, info
 
     return _marked(recorded)
@@ -108,6 +145,7 @@ def recorded_step(step: Callable[..., Any]) -> Callable[..., Any]:
                 f"{type(self).__name__}: the episode has ended; call reset(), or restore a snapshot"
             )
         kept = owned(action, "action")
+        before = rng.states(self)
         self._inside_call = True
         try:
             obs, reward, terminated, truncated, info = step(self, action)
@@ -119,6 +157,7 @@ def recorded_step(step: Callable[..., Any]) -> Callable[..., Any]:
             self._inside_call = False
         self._record = None  # the step happened; a result that is not plain leaves no record
         record.last = Transition(obs, reward, terminated, truncated, info).copy()
+        record.drew(before, rng.states(self), len(record.actions))
         record.actions.append(kept)
         self._record = record
         return obs, reward, terminated, truncated, info

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
 
+from sandboxgym.core.digest import first_difference
 from sandboxgym.core.errors import SnapshotCorruptError
 
 _BIT_GENERATORS = {
@@ -51,6 +52,35 @@ def apply_spaces(env: gym.Env[Any, Any], rng: dict[str, Any]) -> None:
     ):
         for part, state in zip(_spaces(space), states, strict=True):
             part._np_random = generator_from(state, part._np_random)  # type: ignore[assignment]  # its annotation forgets None
+
+
+def states(env: gym.Env[Any, Any]) -> list[dict[str, Any] | None]:
+    """State of each generator: the environment's, then those of its spaces, in a fixed order."""
+    return [
+        generator_state(env._np_random),
+        *(generator_state(part._np_random) for part in _parts(env)),
+    ]
+
+
+def move(env: gym.Env[Any, Any], index: int, state: dict[str, Any]) -> None:
+    """Bring the generator at this place in `states` to a state."""
+    if index == 0:
+        env._np_random = generator_from(state, env._np_random)
+        return
+    parts = _parts(env)
+    if not 0 < index <= len(parts):
+        raise SnapshotCorruptError(f"the recipe moves generator {index} of {len(parts) + 1}")
+    part = parts[index - 1]
+    part._np_random = generator_from(state, part._np_random)  # type: ignore[assignment]  # its annotation forgets None
+
+
+def same(left: dict[str, Any] | None, right: dict[str, Any] | None) -> bool:
+    """Whether two generator states are equal; MT19937 and Philox keep theirs in arrays."""
+    if left is None or right is None or left["bit_generator"] != right["bit_generator"]:
+        return left is right
+    if left["bit_generator"] in ("PCG64", "PCG64DXSM"):
+        return left == right
+    return first_difference(left, right) is None
 
 
 def reseed_generator(env: gym.Env[Any, Any], seed: int) -> None:
@@ -99,6 +129,10 @@ def _in_range(state: dict[str, Any]) -> bool:
     if state["bit_generator"] == "Philox":
         return bool(0 <= state["buffer_pos"] <= 4)
     return True
+
+
+def _parts(env: gym.Env[Any, Any]) -> list[spaces.Space[Any]]:
+    return [*_spaces(env.action_space), *_spaces(env.observation_space)]
 
 
 def _spaces(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:

@@ -83,6 +83,9 @@ class Recipe:
         rng: State of the environment's generator just before an unseeded reset; None if seeded.
         actions: All actions since the reset.
         reseeds: Pairs (number of actions taken, seed) of restores that were given a new seed.
+        moved: Triples (number of actions taken, index, state) for generators that something outside
+            of the environment moved (a wrapper that draws from it, say) and that it then drew from.
+            The index is that of `sandboxgym.core.rng.states`; -1 actions is before the reset.
     """
 
     seed: int | None
@@ -90,6 +93,7 @@ class Recipe:
     rng: dict[str, Any] | None = None
     actions: tuple[Any, ...] = ()
     reseeds: tuple[tuple[int, int], ...] = ()
+    moved: tuple[tuple[int, int, dict[str, Any]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,8 @@ class Snapshot:
         rng: State of the random generators of the environment and of its spaces.
         parent: Digest of the snapshot that this episode was last restored from, or None.
         created_by: The mechanism that captured `state`.
+        held: What `ForkableEnv.hold` gave: the state as it is kept alive in this process. Never in
+            a file and never compared; None where data says it all.
         loaded: Whether it was read from bytes; its restore is then always verified.
     """
 
@@ -169,6 +175,7 @@ class Snapshot:
     rng: dict[str, Any]
     parent: str | None
     created_by: Mechanism
+    held: Any = field(default=None, repr=False)
     loaded: bool = False
     _digest: str | None = field(default=None, repr=False)
 
@@ -188,7 +195,7 @@ class Snapshot:
 
     def drop_state(self) -> Snapshot:
         """A copy that keeps the recipe alone; restoring it replays and checks the digest."""
-        return replace(self, state=None, _digest=self.digest)
+        return replace(self, state=None, held=None, _digest=self.digest)
 
     def diff(self, other: Snapshot, *, limit: int = 20) -> list[Difference]:
         """The first leaves, by path, at which two snapshots differ."""
@@ -329,6 +336,7 @@ def _recipe_tree(recipe: Recipe) -> dict[str, Any]:
         "rng": recipe.rng,
         "actions": list(recipe.actions),
         "reseeds": [list(pair) for pair in recipe.reseeds],
+        "moved": [list(move) for move in recipe.moved],
     }
 
 
@@ -361,6 +369,9 @@ def _from_tree(tree: Any) -> Snapshot:
             rng=_typed(recipe["rng"], dict, type(None)),
             actions=tuple(_typed(recipe["actions"], list)),
             reseeds=tuple((_typed(n, int), _typed(s, int)) for n, s in recipe["reseeds"]),
+            moved=tuple(
+                (_typed(n, int), _typed(i, int), _typed(s, dict)) for n, i, s in recipe["moved"]
+            ),
         ),
         state=tree["state"],
         last=last,

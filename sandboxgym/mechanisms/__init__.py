@@ -8,7 +8,8 @@ import gymnasium as gym
 
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import NotForkableError
-from sandboxgym.mechanisms.replay import Factory, ReplayEnv
+from sandboxgym.mechanisms.foreign import Factory
+from sandboxgym.mechanisms.replay import ReplayEnv
 
 __all__ = ["ReplayEnv", "forkable"]
 
