@@ -56,10 +56,8 @@ def apply_spaces(env: gym.Env[Any, Any], rng: dict[str, Any]) -> None:
 
 def states(env: gym.Env[Any, Any]) -> list[dict[str, Any] | None]:
     """State of each generator: the environment's, then those of its spaces, in a fixed order."""
-    return [
-        generator_state(env._np_random),
-        *(generator_state(part._np_random) for part in _parts(env)),
-    ]
+    generators = [env._np_random, *[part._np_random for part in _parts(env)]]
+    return [None if g is None else g.bit_generator.state for g in generators]  # type: ignore[misc]  # a dict
 
 
 def move(env: gym.Env[Any, Any], index: int, state: dict[str, Any]) -> None:
@@ -76,8 +74,10 @@ def move(env: gym.Env[Any, Any], index: int, state: dict[str, Any]) -> None:
 
 def same(left: dict[str, Any] | None, right: dict[str, Any] | None) -> bool:
     """Whether two generator states are equal; MT19937 and Philox keep theirs in arrays."""
+    if left is right:
+        return True
     if left is None or right is None or left["bit_generator"] != right["bit_generator"]:
-        return left is right
+        return False
     if left["bit_generator"] in ("PCG64", "PCG64DXSM"):
         return left == right
     return first_difference(left, right) is None
@@ -132,7 +132,14 @@ def _in_range(state: dict[str, Any]) -> bool:
 
 
 def _parts(env: gym.Env[Any, Any]) -> list[spaces.Space[Any]]:
-    return [*_spaces(env.action_space), *_spaces(env.observation_space)]
+    """All spaces of an environment; kept, since every step asks for them."""
+    action_space, observation_space = env.action_space, env.observation_space
+    kept = env.__dict__.get("_parts_of_spaces")
+    if kept is None or kept[0] is not action_space or kept[1] is not observation_space:
+        parts = [*_spaces(action_space), *_spaces(observation_space)]
+        kept = (action_space, observation_space, parts)
+        env.__dict__["_parts_of_spaces"] = kept
+    return kept[2]  # type: ignore[no-any-return]  # a list of spaces
 
 
 def _spaces(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
