@@ -139,7 +139,7 @@ def _parts(env: gym.Env[Any, Any]) -> list[spaces.Space[Any]]:
         parts = [*_spaces(action_space), *_spaces(observation_space)]
         kept = (action_space, observation_space, parts)
         env.__dict__["_parts_of_spaces"] = kept
-    return kept[2]  # type: ignore[no-any-return]  # a list of spaces
+    return kept[2]
 
 
 def _spaces(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
