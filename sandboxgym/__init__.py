@@ -14,7 +14,7 @@ from sandboxgym.core.front import Forkable
 from sandboxgym.core.snapshot import Fidelity, Recipe, SandboxSpec, Snapshot, Transition
 from sandboxgym.core.version import __version__
 from sandboxgym.core.wrappers import register_wrapper_state, stateless_wrapper
-from sandboxgym.mechanisms import forkable
+from sandboxgym.mechanisms import StateApi, forkable, register_native
 from sandboxgym.registration import register, register_all
 
 __all__ = [
@@ -25,12 +25,14 @@ __all__ = [
     "SandboxGymError",
     "SandboxSpec",
     "Snapshot",
+    "StateApi",
     "Transition",
     "__version__",
     "fork",
     "forkable",
     "register",
     "register_all",
+    "register_native",
     "register_wrapper_state",
     "restore",
     "snapshot",

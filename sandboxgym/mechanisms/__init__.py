@@ -10,8 +10,9 @@ from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import NotForkableError
 from sandboxgym.mechanisms.foreign import Factory
 from sandboxgym.mechanisms.replay import ReplayEnv
+from sandboxgym.mechanisms.state_api import StateApi, register_native
 
-__all__ = ["ReplayEnv", "forkable"]
+__all__ = ["ReplayEnv", "StateApi", "forkable", "register_native"]
 
 
 def forkable(
