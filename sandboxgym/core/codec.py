@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from sandboxgym.core.errors import SnapshotCorruptError, StateEncodingError
-from sandboxgym.core.msgpack_size import check_size
+from sandboxgym.core.msgpack_size import MAX_NODES, check_size
 from sandboxgym.core.plain import ARRAY_KINDS, owned
 
 _TUPLE, _ARRAY, _SCALAR, _BIG_INT, _INT_KEYED = 1, 2, 3, 4, 5
@@ -51,9 +51,22 @@ def decode(data: bytes) -> Any:
     Raises:
         SnapshotCorruptError: `data` is not an encoding of plain data.
     """
+    return decode_all([data])[0]
+
+
+def decode_all(parts: Sequence[bytes]) -> list[Any]:
+    """Decode the parts of one thing; together they are held to the limits of a single document.
+
+    Raises:
+        SnapshotCorruptError: A part is not an encoding of plain data.
+    """
+    left = MAX_NODES
+    trees = []
     try:
-        check_size(data, CONTAINER_CODES)
-        return owned(_decoder.decode(data))  # msgpack has more kinds of keys than plain data
+        for data in parts:
+            left -= check_size(data, CONTAINER_CODES, left)
+            # msgpack has more kinds of keys than plain data
+            trees.append(owned(_decoder.decode(data)))
     except (
         msgspec.DecodeError,
         RecursionError,
@@ -65,6 +78,7 @@ def decode(data: bytes) -> Any:
         raise SnapshotCorruptError(
             f"the data is not an encoded snapshot tree ({error}); take the snapshot again"
         ) from error
+    return trees
 
 
 class _UntaggedError(Exception):

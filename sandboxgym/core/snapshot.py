@@ -218,7 +218,7 @@ class Snapshot:
             StateEncodingError: A part of the snapshot is not plain data, or it is so large that
                 `from_bytes` would refuse it.
         """
-        body = codec.encode(_tree(self))
+        body = codec.encode(self.as_tree())
         try:
             check_size(body, codec.CONTAINER_CODES)
         except ValueError as error:
@@ -241,7 +241,32 @@ class Snapshot:
             SnapshotCorruptError: Not an intact snapshot, or larger than `max_bytes`.
             SnapshotVersionError: Written in another version of the format.
         """
-        tree = codec.decode(_body(data, max_bytes))
+        return cls.from_tree(codec.decode(_body(data, max_bytes)))
+
+    def as_tree(self) -> dict[str, Any]:
+        """All that a file holds, as plain data that shares its parts with this snapshot."""
+        return {
+            "spec": {"id": self.spec.id, "kwargs": self.spec.kwargs},
+            "versions": self.versions,
+            "recipe": _recipe_tree(self.recipe),
+            "state": self.state,
+            "last": self.last.as_dict(),
+            "inner": None if self.inner is self.last else self.inner.as_dict(),
+            "wrappers": [[w.name, w.kwargs, w.state, w.clock] for w in self.wrappers],
+            "rng": self.rng,
+            "parent": self.parent,
+            "created_by": self.created_by,
+            "digest": self.digest,
+        }
+
+    @classmethod
+    def from_tree(cls, tree: Any) -> Snapshot:
+        """Make a snapshot of what `as_tree` gave, and check it as `from_bytes` does.
+
+        Raises:
+            SnapshotCorruptError: A part is missing or of the wrong type, or the state is not the
+                one that the digest names.
+        """
         try:
             snapshot = _from_tree(tree)
         except (KeyError, TypeError, ValueError, AttributeError, StateEncodingError) as error:
@@ -337,23 +362,6 @@ def _recipe_tree(recipe: Recipe) -> dict[str, Any]:
         "actions": list(recipe.actions),
         "reseeds": [list(pair) for pair in recipe.reseeds],
         "moved": [list(move) for move in recipe.moved],
-    }
-
-
-def _tree(snapshot: Snapshot) -> dict[str, Any]:
-    inner = None if snapshot.inner is snapshot.last else snapshot.inner.as_dict()
-    return {
-        "spec": {"id": snapshot.spec.id, "kwargs": snapshot.spec.kwargs},
-        "versions": snapshot.versions,
-        "recipe": _recipe_tree(snapshot.recipe),
-        "state": snapshot.state,
-        "last": snapshot.last.as_dict(),
-        "inner": inner,
-        "wrappers": [[w.name, w.kwargs, w.state, w.clock] for w in snapshot.wrappers],
-        "rng": snapshot.rng,
-        "parent": snapshot.parent,
-        "created_by": snapshot.created_by,
-        "digest": snapshot.digest,
     }
 
 
