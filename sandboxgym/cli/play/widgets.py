@@ -169,7 +169,7 @@ class Tree(OptionList):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(markup=False, **kwargs)
-        self._lines: list[Line] = []
+        self._outline: list[Line] = []
         self._here: Moment | None = None
 
     @property
@@ -179,18 +179,18 @@ class Tree(OptionList):
 
     def moment_at(self, index: int) -> Moment:
         """The moment of a row."""
-        return self._lines[index].moment
+        return self._outline[index].moment
 
     def show(self, lines: Sequence[Line], here: Moment) -> None:
         """Show the tree, with the highlight on the present moment."""
-        self._lines = list(lines)
+        self._outline = list(lines)
         self._here = here
         self._draw()
         self.point_here()
 
     def point_here(self) -> None:
         """Put the highlight on the present moment."""
-        for index, line in enumerate(self._lines):
+        for index, line in enumerate(self._outline):
             if line.moment is self._here:
                 self.highlighted = index
 
@@ -202,7 +202,7 @@ class Tree(OptionList):
 
     def _draw(self) -> None:
         width = self.scrollable_content_region.width - 1
-        rows = [_drawn(line, line.moment is self._here, width) for line in self._lines]
+        rows = [_drawn(line, line.moment is self._here, width) for line in self._outline]
         self.clear_options()
         self.add_options([Option(row) for row in rows])
 
