@@ -15,7 +15,7 @@ from textual.widgets import Footer, Input, OptionList, Static
 
 from sandboxgym.cli.play.actions import Palette, expected
 from sandboxgym.cli.play.outline import number, outline
-from sandboxgym.cli.play.show import printable
+from sandboxgym.cli.play.show import coloured, printable
 from sandboxgym.cli.play.timeline import Moment, PlayError, Timeline
 from sandboxgym.cli.play.widgets import Actions, Ask, Observation, Page, Tree
 from sandboxgym.core.errors import SandboxGymError
@@ -65,6 +65,10 @@ class PlayApp(App[None], inherit_bindings=False):
         yield Static(id="message", markup=False)
         yield Static(id="status", markup=False)
         yield Footer(show_command_palette=False, compact=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a dialogue is open, its keys alone work."""
+        return len(self.screen_stack) == 1 or action in ("quit", "help_quit")
 
     def on_mount(self) -> None:
         """Show the first moment."""
@@ -213,7 +217,7 @@ class PlayApp(App[None], inherit_bindings=False):
         for moment in here.path()[-MOST_TOLD:]:
             if moment.parent is not None:
                 told.append(f"> {printable(self.palette.spell(moment.action))}\n", "bold cyan")
-            told.append(f"{printable(str(moment.last.obs)).strip()}\n\n")
+            told.append_text(coloured(str(moment.last.obs).strip())).append("\n\n")
         told.rstrip()
         return told
 

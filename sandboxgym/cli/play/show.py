@@ -26,7 +26,7 @@ def observation(obs: Any, width: int, height: int = 50) -> Text:
     if isinstance(obs, Text):
         return obs
     if isinstance(obs, str):
-        return Text(printable(obs) or "(empty)")
+        return coloured(obs) if obs else Text("(empty)")
     if is_picture(obs):
         return picture(obs, width, height)
     if isinstance(obs, dict):
@@ -60,11 +60,26 @@ def picture(pixels: np.ndarray[Any, Any], width: int, height: int) -> Text:
     return drawn
 
 
+def coloured(text: str) -> Text:
+    """Text with the colours that its escape sequences ask for, and nothing else that they do."""
+    if "\x1b[" not in text:
+        return Text(printable(text))
+    shown = Text.from_ansi(_cut(text))
+    shown.plain = _harmless(shown.plain)
+    return shown
+
+
 def printable(text: str) -> str:
     """Text without characters that would steer the terminal, cut where it is very long."""
+    return _harmless(_cut(text))
+
+
+def _cut(text: str) -> str:
     left_out = len(text) - LONGEST
-    if left_out > 0:
-        text = f"{text[:LONGEST]}\n... ({left_out} more characters)"
+    return text if left_out <= 0 else f"{text[:LONGEST]}\n... ({left_out} more characters)"
+
+
+def _harmless(text: str) -> str:
     return "".join(
         character if character in "\n\t" or not _steers(character) else "\N{REPLACEMENT CHARACTER}"
         for character in text.replace("\r\n", "\n")
