@@ -46,7 +46,7 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
     metrics: dict[str, float]
 
     _record: Record | None = None
-    _front: weakref.ref[gym.Env[Any, Any]] | None = None
+    _outermost: weakref.ref[gym.Env[Any, Any]] | None = None
     _constructor: Constructor
     _spec_of_sandbox: SandboxSpec | None = None
     _inside_call: bool = False
@@ -145,10 +145,17 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
         return forking.snapshot(self)
 
     def restore(
-        self, snapshot: Snapshot, *, seed: int | None = None, verify: bool | None = None
+        self,
+        snapshot: Snapshot,
+        *,
+        seed: int | None = None,
+        verify: bool | None = None,
+        rewind_statistics: bool = False,
     ) -> tuple[ObsType, dict[str, Any]]:
         """Return to the moment of a snapshot; see `sandboxgym.restore`."""
-        return forking.restore(self, snapshot, seed=seed, verify=verify)
+        return forking.restore(
+            self, snapshot, seed=seed, verify=verify, rewind_statistics=rewind_statistics
+        )
 
     def state_digest(self) -> str:
         """Canonical hash of the present state; equal digests mean equal futures."""
