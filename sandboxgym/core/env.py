@@ -39,11 +39,13 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
         state_is_witness: Whether `get_state` only tells states apart and cannot be set. Restoring
             then takes what `hold` kept, or replays the recipe.
         metrics: Counters and times of this instance; never part of a snapshot.
+        choice: How `sandboxgym.forkable` came to make it, or None; print it.
     """
 
     state_version: ClassVar[int] = 1
     state_is_witness: ClassVar[bool] = False
     metrics: dict[str, float]
+    choice: Any = None
 
     _record: Record | None = None
     _outermost: weakref.ref[gym.Env[Any, Any]] | None = None
@@ -115,6 +117,20 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
             False, with nothing changed, where it is no longer at hand: the recipe is then replayed.
         """
         return False
+
+    def unpack(self, packed: bytes) -> Any:
+        """Make again what `hold` returned from what its method `pack` made of it.
+
+        An environment whose held states can travel gives them that method. The bytes may come from
+        anywhere, and are checked here.
+
+        Returns:
+            Something that `resume` takes, or None, as by default, to replay the recipe instead.
+
+        Raises:
+            SnapshotCorruptError: The bytes are not what `pack` makes.
+        """
+        return None
 
     @property
     def fidelity(self) -> Fidelity:

@@ -120,6 +120,11 @@ class Forkable(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructo
         return self.base.fidelity
 
     @property
+    def choice(self) -> Any:
+        """How `sandboxgym.forkable` came to make it, or None; print it."""
+        return self.base.choice
+
+    @property
     def metrics(self) -> dict[str, float]:
         """Counters and times of this instance; never part of a snapshot."""
         return self.base.metrics

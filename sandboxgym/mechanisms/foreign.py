@@ -110,6 +110,7 @@ class ForeignEnv(ForkableEnv[Any, Any]):
         """Another environment of the same kind, from the factory or from Gymnasium's record."""
         twin = type(self)(build_twin(self.env, self.factory), self.factory)
         twin.recipe_replays = self.recipe_replays
+        twin.choice = self.choice
         return twin
 
     def _saw(self, *what: Any) -> None:

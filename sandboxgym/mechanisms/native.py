@@ -64,6 +64,7 @@ class NativeEnv(ForkableEnv[Any, Any]):
         self.api = api
         self.factory = factory
         self.spec = env.spec
+        api.attach(env)
 
     def __getattr__(self, name: str) -> Any:
         """Attributes of the environment inside."""
@@ -82,6 +83,8 @@ class NativeEnv(ForkableEnv[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Reset the environment inside."""
+        if seed is None and self.api.draws_seeds:
+            seed = int(self.np_random.integers(2**31))
         obs, info = self.env.reset(seed=seed, options=options)
         return owned(obs, "observation"), owned(info, "info")
 
@@ -110,8 +113,10 @@ class NativeEnv(ForkableEnv[Any, Any]):
 
     def spawn(self) -> NativeEnv:
         """Another base environment of the same kind, under the same kind of state API."""
-        twin = build_twin(self.env, self.factory).unwrapped
-        return type(self)(twin, type(self.api)(), self.factory)
+        base = build_twin(self.env, self.factory).unwrapped
+        twin = type(self)(base, type(self.api)(), self.factory)
+        twin.choice = self.choice
+        return twin
 
     @property
     def fidelity(self) -> Fidelity:

@@ -31,12 +31,18 @@ class StateApi:
         packages: Installed distributions, besides the environment's own, on whose version the
             meaning of a state depends.
         covers_subclasses: Whether it captures also what a subclass of the registered class adds.
+        draws_seeds: Whether a reset without a seed is given one that is drawn from `np_random`: for
+            environments that would otherwise ask the operating system for randomness.
     """
 
     state_version: ClassVar[int] = 1
     fidelity: ClassVar[Fidelity] = Fidelity()
     packages: ClassVar[tuple[str, ...]] = ()
     covers_subclasses: ClassVar[bool] = False
+    draws_seeds: ClassVar[bool] = False
+
+    def attach(self, env: Any) -> None:
+        """Prepare `env` once, before its first reset under the contract."""
 
     def get(self, env: Any) -> Any:
         """Return all that decides the future of `env` as plain data, without changing anything.

@@ -18,12 +18,14 @@ AnyEnv: TypeAlias = gym.Env[Any, Any]
 Factory: TypeAlias = Callable[[], AnyEnv]
 
 
-def build_twin(env: AnyEnv, factory: Factory | None = None) -> AnyEnv:
+def build_twin(env: AnyEnv, factory: Factory | None = None, *, windowless: bool = False) -> AnyEnv:
     """Another instance of `env` with all its wrappers, not reset.
 
     Args:
         env: The environment, under any wrappers.
         factory: What makes one. None takes what Gymnasium or the classes recorded.
+        windowless: Whether one that shows itself in a window is to be replaced by one that does
+            not, as far as Gymnasium knows how.
 
     Raises:
         ReproductionError: Nothing says how `env` was made, or making another failed.
@@ -32,7 +34,8 @@ def build_twin(env: AnyEnv, factory: Factory | None = None) -> AnyEnv:
         return factory()
     try:
         if env.spec is not None:
-            return gym.make(env.spec)
+            hidden = windowless and env.render_mode == "human"
+            return gym.make(env.spec, render_mode=None) if hidden else gym.make(env.spec)
         return _from_recorded_arguments(env)
     except (gym.error.Error, TypeError, ValueError) as error:
         raise ReproductionError(

@@ -75,6 +75,16 @@ class Watch:
             if data.get(name) != self._data.get(name):
                 _note(self.shared, name)
 
+    def in_words(self) -> str | None:
+        """What was found, or None."""
+        words = [
+            *[f"it changes {name}" for name in self.shared],
+            *[f"it draws from the global generator of {name}" for name in self.global_draws],
+            *[f"it writes {path}" for path in self.files],
+            *[f"it {effect}" for effect in self.outside],
+        ]
+        return ", ".join(words) or None
+
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
         """Take note of an audit event of Python, if it is an effect outside of the memory."""
         if threading.get_ident() != self._thread:
