@@ -16,6 +16,7 @@ from sandboxgym.core.version import __version__
 from sandboxgym.core.wrappers import register_wrapper_state, stateless_wrapper
 from sandboxgym.mechanisms import StateApi, forkable, register_native
 from sandboxgym.registration import register, register_all
+from sandboxgym.store import SnapshotStore
 
 __all__ = [
     "Fidelity",
@@ -25,6 +26,7 @@ __all__ = [
     "SandboxGymError",
     "SandboxSpec",
     "Snapshot",
+    "SnapshotStore",
     "StateApi",
     "Transition",
     "__version__",

@@ -179,6 +179,8 @@ class Snapshot:
         created_by: The mechanism that captured `state`.
         held: What `ForkableEnv.hold` gave: the state as it is kept alive in this process. Never in
             a file and never compared; None where data says it all.
+        packed: What is held, as bytes for other processes (`held.pack()`, where `held` has such a
+            method); filled when a snapshot is read. Not in the digest.
         loaded: Whether it was read from bytes; its restore is then always verified.
     """
 
@@ -193,6 +195,7 @@ class Snapshot:
     parent: str | None
     created_by: Mechanism
     held: Any = field(default=None, repr=False)
+    packed: bytes | None = field(default=None, repr=False)
     loaded: bool = False
     _digest: str | None = field(default=None, repr=False)
 
@@ -212,7 +215,7 @@ class Snapshot:
 
     def drop_state(self) -> Snapshot:
         """A copy that keeps the recipe alone; restoring it replays and checks the digest."""
-        return replace(self, state=None, held=None, _digest=self.digest)
+        return replace(self, state=None, held=None, packed=None, _digest=self.digest)
 
     def diff(self, other: Snapshot, *, limit: int = 20) -> list[Difference]:
         """The first leaves, by path, at which two snapshots differ."""
@@ -269,6 +272,7 @@ class Snapshot:
             "parent": self.parent,
             "created_by": self.created_by,
             "digest": self.digest,
+            "packed": self.packed if self.packed is not None else _pack(self.held),
         }
 
     @classmethod
@@ -366,6 +370,11 @@ def _too_large(size: int, max_bytes: int, subject: str) -> str:
     return f"{subject} {size} bytes, over the limit of {max_bytes}: pass a larger max_bytes"
 
 
+def _pack(held: Any) -> bytes | None:
+    packed: bytes | None = held.pack() if hasattr(held, "pack") else None
+    return packed
+
+
 def _recipe_tree(recipe: Recipe) -> dict[str, Any]:
     return {
         "seed": recipe.seed,
@@ -400,6 +409,7 @@ def _from_tree(tree: Any) -> Snapshot:
         rng=_typed(tree["rng"], dict),
         parent=_typed(tree["parent"], str, type(None)),
         created_by=_typed(tree["created_by"], str),
+        packed=_typed(tree["packed"], bytes, type(None)),
         loaded=True,
         _digest=_typed(tree["digest"], str),
     )
