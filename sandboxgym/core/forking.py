@@ -181,7 +181,10 @@ def _take(stack: Stack, *, hold: bool = False) -> Snapshot:
 def _apply(stack: Stack, snapshot: Snapshot, *, rewind_statistics: bool) -> Way:
     """Put a snapshot back in the fastest way at hand."""
     base = stack.base
-    if snapshot.held is not None and base.resume(snapshot.held):
+    held = snapshot.held
+    if held is None and snapshot.packed is not None:
+        held = base.unpack(snapshot.packed)
+    if held is not None and base.resume(held):
         way = Way.RESUMED
     elif snapshot.state is not None and not base.state_is_witness:
         base.set_state(owned(snapshot.state))
