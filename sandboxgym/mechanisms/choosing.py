@@ -17,6 +17,7 @@ from sandboxgym.core.errors import NotForkableError, StateEncodingError
 from sandboxgym.mechanisms.choice import Choice, Rejection, account
 from sandboxgym.mechanisms.ladder import Rung, rungs
 from sandboxgym.mechanisms.probe import probe
+from sandboxgym.mechanisms.seats import around_the_box
 from sandboxgym.mechanisms.survey import Survey, survey
 from sandboxgym.mechanisms.twins import AnyEnv, Factory, build_twin
 
@@ -64,7 +65,7 @@ class _Choosing:
     def __init__(self, env: AnyEnv, factory: Factory | None) -> None:
         self.env = env
         self.factory = factory
-        self.name = str(env)
+        self.name = env.spec.id if env.spec else type(env.unwrapped).__name__
         self.rejected: list[Rejection] = []
         self._found: dict[str, Any] = {}
 
@@ -100,22 +101,22 @@ class _Choosing:
         return result
 
     def _survey(self) -> Survey:
-        return self._once("survey", lambda: survey(self._make_scratch))
+        return self._once("survey", lambda: survey(lambda: around_the_box(self._scratch()).inside))
 
     def _probe(self, rung: Rung) -> str | None:
         replays = self._survey().drift is None
 
         def make() -> AnyEnv:
-            scratch = self._make_scratch()
+            scratch = self._scratch()
             try:
                 return rung.wrap(scratch, self.factory, recipe_replays=replays)
             except BaseException:
                 scratch.close()
                 raise
 
-        return self._once(rung.name, lambda: probe(make, self._survey()))
+        return self._once(rung.name, lambda: probe(make))
 
-    def _make_scratch(self) -> AnyEnv:
+    def _scratch(self) -> AnyEnv:
         return build_twin(self.env, self.factory, windowless=True)
 
     def _once(self, what: str, find: Callable[[], Outcome]) -> Outcome:

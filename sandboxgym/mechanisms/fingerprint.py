@@ -63,12 +63,13 @@ def _parts(value: Any) -> list[Any]:
         return [value.get_state(legacy=False)]
     if isinstance(value, random.Random):
         return [value.getstate()]
-    inside = dict(getattr(value, "__dict__", {}))
+    attributes = dict(getattr(value, "__dict__", {}))
+    parts = [*attributes.keys(), *attributes.values()]
     if isinstance(value, dict):
-        return [*value.keys(), *value.values(), inside]
-    if isinstance(value, list | tuple | set | frozenset | collections.deque):
-        return [*value, inside]
-    return [*inside.keys(), *inside.values()]
+        parts += [*value.keys(), *value.values()]
+    elif isinstance(value, list | tuple | set | frozenset | collections.deque):
+        parts += value
+    return parts
 
 
 def _content(cell: types.CellType) -> Any:

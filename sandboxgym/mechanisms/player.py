@@ -21,6 +21,8 @@ from sandboxgym.mechanisms.twins import AnyEnv
 Seen: TypeAlias = dict[str, Any]
 """What a reset, a restore or a step returned, by name."""
 
+SEEDS = (11, 12, 13)
+
 _NAMES = ("obs", "reward", "terminated", "truncated", "info")
 _TRIES = 5
 
@@ -35,6 +37,15 @@ class Move:
 
     action: Any = None
     is_reset: bool = False
+
+
+@dataclass(frozen=True)
+class Explored:
+    """Random steps: the moves, what followed each, and the error that ended them early, or ""."""
+
+    moves: list[Move]
+    trace: list[Seen]
+    stop: str = ""
 
 
 class Player:
@@ -54,40 +65,37 @@ class Player:
 
     def restore(self, snapshot: Snapshot) -> Seen:
         """Return to a moment."""
-        return self._seen(forking.restore(self.env, snapshot))
+        return self._seen(forking.restore(self.env, snapshot, rewind_statistics=True))
 
-    def explore(self, seen: Seen, steps: int, rng: np.random.Generator) -> tuple[list[Any], str]:
-        """Step with random actions.
+    def explore(self, seen: Seen, steps: int, rng: np.random.Generator) -> Explored:
+        """Take random actions.
 
         Args:
-            seen: What was seen last; what is seen later goes to `self.trace`.
-            steps: How many at most.
+            seen: What was seen last.
+            steps: How many actions to take at most; the end of the episode ends them.
             rng: Draws the actions.
-
-        Returns:
-            The actions that were taken, and the error that ended it before its time, or "".
         """
-        self.trace: list[Seen] = []
-        actions: list[Any] = []
+        moves: list[Move] = []
+        trace: list[Seen] = []
         space = copy.deepcopy(self.env.action_space)
         space.seed(int(rng.integers(2**31)))
-        while len(actions) < steps and not ended(seen):
+        while len(moves) < steps and not ended(seen):
             try:
-                action, seen = self._try_some(seen, space, rng)
+                move, seen = self._try_some(seen, space, rng)
             except Exception as error:  # noqa: BLE001 - a random action may break anything
-                return actions, f"{type(error).__name__}: {error}"
-            actions.append(action)
-            self.trace.append(seen)
-        return actions, ""
+                return Explored(moves, trace, f"{type(error).__name__}: {error}")
+            moves.append(move)
+            trace.append(seen)
+        return Explored(moves, trace)
 
     def _try_some(
         self, seen: Seen, space: gym.Space[Any], rng: np.random.Generator
-    ) -> tuple[Any, Seen]:
+    ) -> tuple[Move, Seen]:
         """Take a random action; where one is refused, another."""
         for left in reversed(range(_TRIES)):
-            action = owned(_random_action(seen, space, rng), "action")
+            move = Move(owned(_random_action(seen, space, rng), "action"))
             try:
-                return action, self.make(Move(action))
+                return move, self.make(move)
             except SandboxGymError:
                 if not left:
                     raise
