@@ -98,3 +98,15 @@ class SnapshotNotFoundError(StoreError, LookupError):
 
 class StoreCorruptError(StoreError):
     """Something in the store is not what was stored; it is named, and it is not served."""
+
+
+class WorkerLostError(SandboxGymError, RuntimeError):
+    """The process that ran the environment is gone: the episode is over, `reset` starts another."""
+
+
+class WorkerTimeoutError(WorkerLostError, TimeoutError):
+    """The environment did not answer within its time limit, and its process was ended."""
+
+
+class EnvironmentRaisedError(SandboxGymError, RuntimeError):
+    """The environment raised, in its own process, an exception that only its process knows."""

@@ -1,0 +1,177 @@
+"""The private folder for temporary files: one path, with a content of its own in every process.
+
+A worker sees a small file system in memory (tmpfs) there that no other process sees, by a mount
+namespace of its own. A fork copies the content. The kernel frees it with the last process that
+sees it, however that process ends, so there is nothing to clean up but an empty folder.
+
+Namespaces need root or user namespaces. Where the machine has neither, the folder is a plain one
+that all processes share, and an environment that keeps files in it cannot be forked.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sandboxgym.core.errors import UncapturedStateError
+from sandboxgym.mechanisms.process import linux
+
+
+def enter_namespace(path: str) -> bool:
+    """Give this process a mount namespace, in which its children can make their own.
+
+    Tried in a child first, so that nothing has changed where it is not allowed.
+
+    Args:
+        path: An empty folder, for the trial.
+
+    Returns:
+        Whether it is allowed here.
+    """
+    for enter in (_as_root, _as_user):
+        if _works_in_a_child(lambda enter=enter: _enter_and_mount(enter, path)):  # type: ignore[misc]
+            enter()
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """The folder as its process sees it.
+
+    Attributes:
+        path: Where it is.
+        private: Whether its content is this process's own.
+    """
+
+    path: str
+    private: bool
+
+    def prepare(self) -> None:
+        """Make it the folder for temporary files of this process and of its forks."""
+        if self.private:
+            linux.unshare(linux.CLONE_NEWNS)
+            _mount(self.path)
+        os.environ["TMPDIR"] = self.path
+        tempfile.tempdir = None  # read TMPDIR again
+
+    def check(self) -> None:
+        """Refuse to fork where the forks would share files."""
+        if not self.private and os.listdir(self.path):
+            raise UncapturedStateError(
+                f"the environment keeps temporary files ({_some(os.listdir(self.path))}), and "
+                "this machine lets no process have a folder of its own (neither root nor user "
+                "namespaces): allow user namespaces, or use mechanism='replay'"
+            )
+
+    def copy(self) -> None:
+        """Replace the content, which a fork has from its parent, by a copy."""
+        if not self.private:
+            return
+        inside = _below(os.getcwd(), self.path)
+        original = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        linux.unshare(linux.CLONE_NEWNS)
+        linux.unmount(self.path)
+        _mount(self.path)
+        _Copy(_newest_first(self.path)).folder(
+            f"/proc/self/fd/{original}", self.path, self.path
+        )
+        os.close(original)
+        if inside is not None:
+            os.chdir(inside)
+
+    def device(self) -> int:
+        """The number of the file system that the folder is on."""
+        return os.stat(self.path).st_dev
+
+
+def _as_root() -> None:
+    linux.unshare(linux.CLONE_NEWNS)
+    linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE, None)
+
+
+def _as_user() -> None:
+    uid, gid = os.getuid(), os.getgid()
+    linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWNS)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+    linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE, None)
+
+
+def _enter_and_mount(enter: Callable[[], None], path: str) -> None:
+    enter()
+    linux.unshare(linux.CLONE_NEWNS)
+    _mount(path)
+
+
+def _works_in_a_child(action: Callable[[], None]) -> bool:
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            action()
+            code = 0
+        except OSError:
+            pass  # what the exit code says
+        finally:
+            os._exit(code)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def _mount(path: str) -> None:
+    linux.mount("tmpfs", path, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=700")
+
+
+@dataclass
+class _Copy:
+    """The copying of a folder's content; `os.listdir` and the metadata stay as they were."""
+
+    newest_first: bool
+    links: dict[int, str] = field(default_factory=dict)  # inode -> where its first name went
+
+    def folder(self, source: str, target: str, shown: str) -> None:
+        names = os.listdir(source)
+        for name in reversed(names) if self.newest_first else names:
+            self.entry(f"{source}/{name}", f"{target}/{name}", f"{shown}/{name}")
+        shutil.copystat(source, target)
+
+    def entry(self, source: str, target: str, shown: str) -> None:
+        found = os.lstat(source)
+        if stat.S_ISDIR(found.st_mode):
+            os.mkdir(target)
+            self.folder(source, target, shown)
+        elif found.st_ino in self.links:
+            os.link(self.links[found.st_ino], target, follow_symlinks=False)
+        elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+            self.links[found.st_ino] = target
+            shutil.copyfile(source, target, follow_symlinks=False)
+            shutil.copystat(source, target, follow_symlinks=False)
+        else:
+            raise UncapturedStateError(
+                f"{shown} is neither a file nor a folder nor a link, and is not copied: remove it "
+                "before snapshot(), or use mechanism='replay'"
+            )
+
+
+def _newest_first(empty: str) -> bool:
+    """Whether this kernel lists the newest file of a tmpfs first; most do."""
+    for name in ("a", "b"):
+        os.close(os.open(f"{empty}/{name}", os.O_CREAT | os.O_WRONLY))
+    newest_first = os.listdir(empty)[0] == "b"
+    for name in ("a", "b"):
+        os.unlink(f"{empty}/{name}")
+    return newest_first
+
+
+def _below(path: str, folder: str) -> str | None:
+    return path if path == folder or path.startswith(folder + "/") else None
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(sorted(names)[:3]) + (", ..." if len(names) > 3 else "")
