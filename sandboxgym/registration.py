@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 
 from sandboxgym.core.front import Forkable
+from sandboxgym.mechanisms.state_api import register_native
 
 
 def register(id: str, entry_point: Any, **kwargs: Any) -> None:  # noqa: A002
@@ -27,9 +28,25 @@ def register(id: str, entry_point: Any, **kwargs: Any) -> None:  # noqa: A002
 
 
 def register_all() -> None:
-    """Register every environment of this package."""
+    """Register every environment of this package, and the state APIs of those of others."""
+    register_native("ale_py.env:AtariEnv", "sandboxgym.sandboxes.classic.ale:AtariState")
+    register_native("gymnasium.envs.mujoco", "sandboxgym.sandboxes.classic.mujoco:MujocoState")
+    gym.register("sandboxgym/Crafter-v0", "sandboxgym.sandboxes.classic.crafter:CrafterEnv")
+    gym.register("sandboxgym/NetHack-v0", "sandboxgym.sandboxes.classic.nethack:NetHackEnv")
     register(
         "sandboxgym/ALFWorld-v0",
         "sandboxgym.sandboxes.text.alfworld:ALFWorldEnv",
         max_episode_steps=50,
     )
+    for name, entry_point, limit in (
+        ("TextWorld", "textworld:TextWorldEnv", None),
+        ("Jericho", "jericho:JerichoEnv", None),
+        ("ScienceWorld", "scienceworld:ScienceWorldEnv", 100),
+        ("TextWorldExpress", "textworld_express:TextWorldExpressEnv", 100),
+        ("StockALFWorld", "stock_alfworld:StockALFWorldEnv", 50),
+    ):
+        register(
+            f"sandboxgym/{name}-v0",
+            f"sandboxgym.sandboxes.text.{entry_point}",
+            max_episode_steps=limit,
+        )

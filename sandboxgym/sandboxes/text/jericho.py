@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sandboxgym.core.env import ForkableEnv
-from sandboxgym.core.errors import InvalidActionError, InvalidOptionsError
+from sandboxgym.core.errors import InvalidOptionsError
 from sandboxgym.core.rng import reseed_generator
-from sandboxgym.sandboxes.text import charsets, frotz
+from sandboxgym.sandboxes.text import dialogue, frotz
 
 
 class JerichoEnv(ForkableEnv[str, str]):
@@ -42,8 +42,8 @@ class JerichoEnv(ForkableEnv[str, str]):
     def __init__(self, game: str | Path, *, render_mode: Literal["ansi"] | None = None) -> None:
         self.story = Path(game)
         self.render_mode = render_mode
-        self.observation_space = charsets.observations()
-        self.action_space = charsets.commands()
+        self.observation_space = dialogue.observations()
+        self.action_space = dialogue.commands()
         self._opened: frotz.Machine | None = frotz.open_story(self.story)
         self.supported = bool(self._opened.frotz.is_fully_supported)
         self.content = frotz.content_hash(self.story)
@@ -62,12 +62,8 @@ class JerichoEnv(ForkableEnv[str, str]):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Type a command."""
-        if not isinstance(action, str):
-            raise InvalidActionError(
-                f"an action is a command as str, such as 'look'; got {type(action).__name__}"
-            )
         machine, before = self._machine, self._score
-        self._text, _, ended, _ = machine.frotz.step(machine.typed(action))
+        self._text, _, ended, _ = machine.frotz.step(machine.typed(dialogue.command_of(action)))
         self._score = machine.frotz.get_score()
         return self._text, float(self._score - before), bool(ended), False, self._info()
 

@@ -14,7 +14,9 @@ from typing import Any
 
 from sandboxgym.core.errors import MissingDependencyError
 from sandboxgym.sandboxes.text.jericho import JerichoEnv
+from sandboxgym.sandboxes.text.scienceworld import ScienceWorldEnv
 from sandboxgym.sandboxes.text.textworld import TextWorldEnv
+from sandboxgym.sandboxes.text.textworld_express import TextWorldExpressEnv
 
 CACHE_VARIABLE = "SANDBOXGYM_CACHE"
 
@@ -27,6 +29,16 @@ def textworld_env(seed: int = 1) -> TextWorldEnv:
 def jericho_env(seed: int = 1) -> JerichoEnv:
     """The same game, played by Jericho alone."""
     return JerichoEnv(textworld_game(seed))
+
+
+def scienceworld_env() -> ScienceWorldEnv:
+    """A task of ScienceWorld that is quick to step."""
+    return ScienceWorldEnv("find-living-thing", simplifications="easy", admissible_commands=False)
+
+
+def textworld_express_env() -> TextWorldExpressEnv:
+    """A small game of looking for a coin."""
+    return TextWorldExpressEnv("coin", params="numLocations=4,includeDoors=1")
 
 
 def textworld_game(seed: int = 1, *, rooms: int = 4, objects: int = 8, quest: int = 4) -> Path:

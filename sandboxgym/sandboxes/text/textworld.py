@@ -18,13 +18,12 @@ from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import (
     DataNotFoundError,
     GameFileError,
-    InvalidActionError,
     InvalidOptionsError,
     MissingDependencyError,
     SpecMismatchError,
 )
 from sandboxgym.core.rng import reseed_generator
-from sandboxgym.sandboxes.text import charsets, frotz
+from sandboxgym.sandboxes.text import dialogue, frotz
 
 _NAME = "tw-game"  # Jericho knows TextWorld's games by the beginning of their names
 _ASKED = ("admissible_commands", "score", "max_score", "moves", "won", "lost")
@@ -58,8 +57,8 @@ class TextWorldEnv(ForkableEnv[str, str]):
         _library()
         self.story = Path(game)
         self.render_mode = render_mode
-        self.observation_space = charsets.observations()
-        self.action_space = charsets.commands()
+        self.observation_space = dialogue.observations()
+        self.action_space = dialogue.commands()
         self.description = _read_description(self.story)
         self._opened: Play | None = Play(self.story)
         self._text = ""
@@ -94,12 +93,8 @@ class TextWorldEnv(ForkableEnv[str, str]):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Give a command."""
-        if not isinstance(action, str):
-            raise InvalidActionError(
-                f"an action is a command as str, such as 'look'; got {type(action).__name__}"
-            )
         before = self._score
-        moment = self._play.act(action)
+        moment = self._play.act(dialogue.command_of(action))
         self._text, self._score = moment["feedback"], moment["score"]
         ended = bool(moment["won"] or moment["lost"] or self._play.machine.halted)
         return self._text, float(self._score - before), ended, False, self._info(moment)
