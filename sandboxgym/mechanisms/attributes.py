@@ -127,7 +127,9 @@ class _Sorter:
         try:
             copied = owned(value, _of(self.env, name))
         except StateEncodingError as error:
-            raise UncapturedStateError(f"{error}; and it is not known to be no state") from error
+            raise UncapturedStateError(
+                f"{str(error).partition(':')[0]}, and not known to be no state"
+            ) from error
         for part, path in _mutable_parts(value, name):
             self._met(part, path)
         if _mutable(value):

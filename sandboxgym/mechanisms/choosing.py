@@ -89,8 +89,11 @@ class _Choosing:
             return obstacle
         seen = self._survey()
         if seen.obstacle is not None:
-            return f"it could not be probed: {seen.obstacle}" if rung.probed else None
-        return rung.obstacle_in(seen, self.env) or (self._probe(rung) if rung.probed else None)
+            raise NotForkableError(
+                f"nothing can be proven of {self.name}: {seen.obstacle}. Pass forkable(env, "
+                "factory=...) with what makes another one, or ask for a mechanism by its name"
+            )
+        return rung.obstacle_in(seen, self.env) or self._probe(rung)
 
     def _take(self, rung: Rung) -> AnyEnv:
         replays = self._found["survey"].drift is None if "survey" in self._found else True
@@ -114,7 +117,7 @@ class _Choosing:
                 scratch.close()
                 raise
 
-        return self._once(rung.name, lambda: probe(make))
+        return self._once(rung.name, lambda: probe(make, restores=not rung.verified))
 
     def _scratch(self) -> AnyEnv:
         return build_twin(self.env, self.factory, windowless=True)

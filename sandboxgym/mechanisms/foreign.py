@@ -11,6 +11,7 @@ from sandboxgym.core import wrappers
 from sandboxgym.core.digest import digest
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import StateEncodingError
+from sandboxgym.core.plain import owned
 from sandboxgym.core.rng import reseed_generator
 from sandboxgym.core.version import __version__
 from sandboxgym.mechanisms.twins import Factory, arguments_of, build_twin
@@ -22,7 +23,8 @@ class ForeignEnv(ForkableEnv[Any, Any]):
     """Wraps a Gymnasium environment that knows nothing of snapshots.
 
     What is known of its state is a hash that chains every observation, reward, flag and info since
-    the reset: a witness, by which a restored state that differs anywhere on its way is refused.
+    the reset: a witness, by which a restored state that differs anywhere on its way is refused. It
+    hands out copies, since some environments return the very array that holds their state.
 
     Wrappers inside have to be deterministic too: put `RecordEpisodeStatistics`, which adds the time
     of an episode to its info, around the result instead.
@@ -88,13 +90,13 @@ class ForeignEnv(ForkableEnv[Any, Any]):
         inner_seed = int(self.np_random.integers(2**31)) if seed is None else seed
         obs, info = self.env.reset(seed=inner_seed, options=options)
         self._saw(obs, info)
-        return obs, info
+        return owned(obs), owned(info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step the environment inside."""
         obs, reward, terminated, truncated, info = self.env.step(action)
         self._saw(self._seen, action, obs, reward, terminated, truncated, info)
-        return obs, reward, bool(terminated), bool(truncated), info
+        return owned(obs), owned(reward), bool(terminated), bool(truncated), owned(info)
 
     def get_state(self) -> dict[str, Any]:
         """The hash of everything seen: a witness, not a state to be set."""

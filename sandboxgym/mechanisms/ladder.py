@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import NotForkableError
@@ -25,7 +26,7 @@ class Rung(ABC):
 
     name: ClassVar[Mechanism]
     why: ClassVar[str]
-    probed: ClassVar[bool] = True
+    verified: ClassVar[bool] = False  # at each restore, so that the probe can do without
 
     def needs_no_probe(self, env: AnyEnv, *, asked: bool) -> bool:
         """Whether it is exact by declaration, where it is asked for by name or even where not."""
@@ -65,7 +66,7 @@ class Native(Rung):
 
     def obstacle_in(self, survey: Survey, env: AnyEnv) -> str | None:
         """What it does beside its attributes, unless a state API was registered for it."""
-        return None if api_for(env.unwrapped) is not None else survey.beside
+        return None if api_for(env.unwrapped) is not None else survey.sharing or survey.effects
 
     def wrap(self, env: AnyEnv, factory: Factory | None, *, recipe_replays: bool) -> AnyEnv:
         """At the base, below all wrappers."""
@@ -86,7 +87,7 @@ def _api(env: AnyEnv) -> StateApi:
 class _Box(Rung):
     """A mechanism that treats the environment and most of its wrappers as a black box."""
 
-    kind: ClassVar[type[ForeignEnv]]
+    kind: Any
 
     def obstacle(self, env: AnyEnv) -> str | None:
         """A wrapper without a rule that has to stay outside."""
@@ -102,6 +103,26 @@ class _Box(Rung):
         box = self.kind(seat.inside, seat.factory(factory))
         box.recipe_replays = recipe_replays
         return seat.install(box)
+
+
+class Process(_Box):
+    """Forks of a process."""
+
+    name = "process"
+    why = "it lives in a process of its own, and that is forked"
+
+    def obstacle(self, env: AnyEnv) -> str | None:
+        """A system that cannot fork, or a wrapper without a rule that has to stay outside."""
+        if sys.platform != "linux":
+            return f"it needs Linux, and this is {sys.platform}"
+        return super().obstacle(env)
+
+    @property
+    def kind(self) -> type[ForeignEnv]:
+        """The environment in a process, imported when it is needed."""
+        from sandboxgym.mechanisms.process import ProcessEnv
+
+        return ProcessEnv
 
 
 class Copy(_Box):
@@ -121,7 +142,7 @@ class Copy(_Box):
 
     def obstacle_in(self, survey: Survey, env: AnyEnv) -> str | None:
         """What it does beside its own objects."""
-        return survey.beside
+        return survey.sharing or survey.effects
 
 
 class Replay(_Box):
@@ -129,14 +150,14 @@ class Replay(_Box):
 
     name = "replay"
     why = "what was done is done again, and what comes out is verified"
-    probed = False  # each restore is verified, and many would take long
+    verified = True
     kind = ReplayEnv
 
     def obstacle_in(self, survey: Survey, env: AnyEnv) -> str | None:
-        """Another episode by the same seed and actions."""
-        return survey.drift and f"it does not repeat itself: {survey.drift}"
+        """Another episode by the same seed and actions, or instances that are not separate."""
+        return (survey.drift and f"it does not repeat itself: {survey.drift}") or survey.sharing
 
 
 def rungs() -> list[Rung]:
     """All mechanisms, best first."""
-    return [Native(), Copy(), Replay()]
+    return [Native(), Process(), Copy(), Replay()]

@@ -22,12 +22,14 @@ class Survey:
     Attributes:
         obstacle: Why there is nothing to probe with, or None.
         drift: How the same seed and actions gave another episode, or None where they never did.
-        beside: What the environment does beside its own objects, in words, or None.
+        sharing: What all instances in one process have in common, and change, or None.
+        effects: What the environment does outside of its memory, or None.
     """
 
     obstacle: str | None = None
     drift: str | None = None
-    beside: str | None = None
+    sharing: str | None = None
+    effects: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def survey(make: Callable[[], AnyEnv]) -> Survey:
     if not any(episode.later.moves for episode in episodes):
         why = episodes[0].later.stop or "the episode was over at once"
         return Survey(f"no random action could be taken ({why})")
-    return Survey(drift=drift, beside=watch.in_words())
+    return Survey(drift=drift, sharing=watch.sharing, effects=watch.effects)
 
 
 def _record(player: Player, seed: int) -> Episode:

@@ -11,8 +11,8 @@ import gymnasium as gym
 from gymnasium.utils import EzPickle, RecordConstructorArgs
 
 from sandboxgym.core import wrappers
+from sandboxgym.core.describe import described
 from sandboxgym.core.errors import ReproductionError
-from sandboxgym.core.plain import plain_or_name
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 Factory: TypeAlias = Callable[[], AnyEnv]
@@ -78,17 +78,17 @@ def arguments_of(base: AnyEnv, factory: Factory | None = None) -> dict[str, Any]
     else:
         return {}
     kwargs.pop("render_mode", None)
-    return {name: plain_or_name(value) for name, value in kwargs.items()}
+    return {name: described(value) for name, value in kwargs.items()}
 
 
 def _identity(function: Any) -> Any:
     """A function by its name and by what it was given: arguments, defaults, closure, constants."""
     if isinstance(function, functools.partial):
         given = [*function.args, *function.keywords.items()]
-        return [_identity(function.func), [plain_or_name(value) for value in given]]
-    name = plain_or_name(function)
+        return [_identity(function.func), [described(value) for value in given]]
+    name = described(function)
     if not isinstance(function, types.FunctionType) or "<" not in function.__qualname__:
         return name
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     given = [*(function.__defaults__ or ()), *cells, *function.__code__.co_consts]
-    return [name, [plain_or_name(value) for value in given]]
+    return [name, [described(value) for value in given]]

@@ -75,15 +75,17 @@ class Watch:
             if data.get(name) != self._data.get(name):
                 _note(self.shared, name)
 
-    def in_words(self) -> str | None:
-        """What was found, or None."""
-        words = [
-            *[f"it changes {name}" for name in self.shared],
-            *[f"it draws from the global generator of {name}" for name in self.global_draws],
-            *[f"it writes {path}" for path in self.files],
-            *[f"it {effect}" for effect in self.outside],
-        ]
-        return ", ".join(words) or None
+    @property
+    def sharing(self) -> str | None:
+        """What instances in one process have in common, and change, in words; or None."""
+        words = [f"changes {name}" for name in self.shared]
+        words += [f"draws from the global generator of {name}" for name in self.global_draws]
+        return _sentence(words)
+
+    @property
+    def effects(self) -> str | None:
+        """What happens outside of the memory, in words; or None."""
+        return _sentence([*[f"writes {path}" for path in self.files], *self.outside])
 
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
         """Take note of an audit event of Python, if it is an effect outside of the memory."""
@@ -105,6 +107,10 @@ class Watch:
             for name, value in list(vars(owner).items())
             if not name.startswith("__") and not isinstance(value, type | types.ModuleType)
         }
+
+
+def _sentence(words: list[str]) -> str | None:
+    return f"it {', '.join(words)}" if words else None
 
 
 def _note(findings: list[str], finding: str) -> None:

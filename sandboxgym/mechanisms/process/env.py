@@ -140,6 +140,7 @@ class ProcessEnv(ForeignEnv):
             family=self._family_or_new(),
         )
         twin.recipe_replays = self.recipe_replays
+        twin.choice = self.choice
         return twin
 
     def render(self) -> Any:
