@@ -204,8 +204,8 @@ class Console:
             )
 
 
-# ALE's bytes: six numbers, the console with the length before it, two numbers. The console ends with
-# the generator of sticky actions, as text: 624 numbers and a position, with the length before it.
+# ALE's bytes: six numbers, the console with its length before it, two numbers. The console ends
+# with the generator of sticky actions, as text: 624 numbers and a position, with its length before.
 _CONSOLE_LENGTH = struct.calcsize("<6i")
 _TAIL = struct.calcsize("<2i")
 _GENERATOR = re.compile(rb"(?:\d+ ){624}\d+")

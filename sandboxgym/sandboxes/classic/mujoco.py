@@ -52,8 +52,8 @@ class MujocoState(Attributes):
         """Put all of it back, and compute the contacts that belong to it."""
         if state["model"] != model_hash(env.model):
             raise UncapturedStateError(
-                f"the model of this {type(env).__name__} is not the one that the state was captured "
-                "with, and a model is no part of a state: change both in the same way, or use "
+                f"the model of this {type(env).__name__} is not the one that the state was "
+                "captured with, and a model is no part of a state: change both in the same way, or use "
                 "sandboxgym.forkable(env, mechanism='process')"
             )
         super().set(env, state["attributes"])
@@ -89,7 +89,7 @@ def model_hash(model: Any) -> str:
 
 
 @functools.cache
-def _numbers_of(kind: type) -> tuple[str, ...]:
+def _numbers_of(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in dir(kind) if not name.startswith(("_", "tex_")))
 
 
