@@ -111,19 +111,19 @@ class Stack:
         """
         record = self.base._record
         assert record is not None
-        last, alive = record.last, _alive(record.last)
-        for layer in reversed(self.layers):
+        known, outside = record.last, self.layers
+        for index, layer in enumerate(self.layers):
             shown = record.shown_by(layer)
             if shown is not None:
-                last, alive = shown, _alive(shown)
-                continue
-            viewed = wrappers.view(layer, alive)
-            if viewed is not alive:
-                if not record.actions:  # a reset has no reward that a wrapper could change
-                    viewed = replace(viewed, reward=alive.reward)
-                last = alive = viewed
-        owned = last is record.last or any(last is shown.outer for shown in record.shown)
-        return last if owned else last.copy()
+                known, outside = shown, self.layers[:index]
+                break
+        last = seen = _alive(known)
+        for layer in reversed(outside):
+            viewed = wrappers.view(layer, last)
+            if viewed is not last and not record.actions:
+                viewed = replace(viewed, reward=last.reward)  # no wrapper changes that of a reset
+            last = viewed
+        return known if last is seen else last.copy()
 
     def capture(self) -> tuple[WrapperState, ...]:
         """The state of each wrapper, outermost first."""
