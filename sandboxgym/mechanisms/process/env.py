@@ -91,7 +91,7 @@ class ProcessEnv(ForeignEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Reset the environment inside; without a seed, with one drawn from this one's generator."""
+        """Reset the environment inside; without a seed, with one from this one's generator."""
         gym.Env.reset(self, seed=seed)
         inner_seed = int(self.np_random.integers(2**31)) if seed is None else seed
         if self._process is None:

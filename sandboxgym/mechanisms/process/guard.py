@@ -28,7 +28,7 @@ def check_process() -> None:
 
 
 def _check_threads() -> None:
-    tasks = os.listdir("/proc/self/task")
+    tasks = [task.name for task in Path("/proc/self/task").iterdir()]
     if len(tasks) == 1:
         return
     own = str(os.getpid())
@@ -76,7 +76,8 @@ def _check_timers() -> None:
 def children() -> list[int]:
     """All child processes of this one, those included that ended and were not waited for."""
     own = str(os.getpid())
-    return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and _parent(pid) == own]
+    pids = [folder.name for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+    return [int(pid) for pid in pids if _parent(pid) == own]
 
 
 def _parent(pid: str) -> str | None:

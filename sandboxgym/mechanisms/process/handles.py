@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import weakref
+from pathlib import Path
 from typing import Any
 
 from sandboxgym.core.errors import (
@@ -184,10 +185,10 @@ class Process:
     def memory(self) -> int:
         """Bytes that it takes, pages that it shares with others divided among them."""
         try:
-            with open(f"/proc/{self.pid}/smaps_rollup") as lines:
-                return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) << 10
-        except (OSError, StopIteration):  # it has just ended
+            lines = Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()
+        except OSError:  # it has just ended
             return 0
+        return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
 
     def _receive(self, deadline: float | None) -> dict[str, Any]:
         try:
@@ -234,7 +235,7 @@ def _end_nursery(
         process.kill()
         process.wait()
     for folder in folders:
-        if os.path.exists(folder):  # the nursery was killed and could not remove it
+        if Path(folder).exists():  # the nursery was killed and could not remove it
             shutil.rmtree(folder)
 
 

@@ -16,14 +16,15 @@ import stat
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from sandboxgym.core.errors import UncapturedStateError
 from sandboxgym.mechanisms.process import linux
 
 
-def enter_namespace(path: str) -> bool:
-    """Give this process a mount namespace, in which its children can make their own.
+def enter_namespace(path: str) -> int | None:
+    """Give this process a mount namespace, to which its descendants can come back.
 
     Tried in a child first, so that nothing has changed where it is not allowed.
 
@@ -31,13 +32,12 @@ def enter_namespace(path: str) -> bool:
         path: An empty folder, for the trial.
 
     Returns:
-        Whether it is allowed here.
+        A descriptor of the namespace, or None where the machine does not allow it.
     """
     for enter in (_as_root, _as_user):
-        if _works_in_a_child(lambda enter=enter: _enter_and_mount(enter, path)):  # type: ignore[misc]
-            enter()
-            return True
-    return False
+        if _works_in_a_child(partial(_try, enter, path)):
+            return enter()
+    return None
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,24 @@ class Scratch:
 
     Attributes:
         path: Where it is.
-        private: Whether its content is this process's own.
+        namespace: The mount namespace in which nothing is mounted there, or None where the
+            machine does not allow namespaces.
     """
 
     path: str
-    private: bool
+    namespace: int | None
+
+    @property
+    def private(self) -> bool:
+        """Whether the content is this process's own."""
+        return self.namespace is not None
 
     def prepare(self) -> None:
         """Make it the folder for temporary files of this process and of its forks."""
         if self.private:
-            linux.unshare(linux.CLONE_NEWNS)
-            _mount(self.path)
+            working_folder = os.getcwd()
+            self._mount()
+            os.chdir(working_folder)
         os.environ["TMPDIR"] = self.path
         tempfile.tempdir = None  # read TMPDIR again
 
@@ -73,41 +80,49 @@ class Scratch:
         """Replace the content, which a fork has from its parent, by a copy."""
         if not self.private:
             return
-        inside = _below(os.getcwd(), self.path)
+        working_folder = os.getcwd()
         original = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        linux.unshare(linux.CLONE_NEWNS)
-        linux.unmount(self.path)
-        _mount(self.path)
-        _Copy(_newest_first(self.path)).folder(
-            f"/proc/self/fd/{original}", self.path, self.path
-        )
+        self._mount()
+        _Copy(_newest_first(self.path)).folder(f"/proc/self/fd/{original}", self.path, self.path)
         os.close(original)
-        if inside is not None:
-            os.chdir(inside)
+        os.chdir(working_folder)
 
     def device(self) -> int:
         """The number of the file system that the folder is on."""
         return os.stat(self.path).st_dev
 
+    def _mount(self) -> None:
+        """Have an empty file system there that only this process sees.
 
-def _as_root() -> None:
+        It comes back to the first namespace for it: unmounting the parent's takes the kernel long.
+        """
+        assert self.namespace is not None
+        linux.enter_mounts(self.namespace)  # which changes the working folder
+        linux.unshare(linux.CLONE_NEWNS)
+        linux.mount("tmpfs", self.path, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=700")
+
+
+def _as_root() -> int:
     linux.unshare(linux.CLONE_NEWNS)
-    linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE, None)
+    return _namespace()
 
 
-def _as_user() -> None:
+def _as_user() -> int:
     uid, gid = os.getuid(), os.getgid()
     linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWNS)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
     Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
-    linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE, None)
+    return _namespace()
 
 
-def _enter_and_mount(enter: Callable[[], None], path: str) -> None:
-    enter()
-    linux.unshare(linux.CLONE_NEWNS)
-    _mount(path)
+def _namespace() -> int:
+    linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE, None)  # not seen outside
+    return os.open("/proc/self/ns/mnt", os.O_RDONLY)
+
+
+def _try(enter: Callable[[], int], path: str) -> None:
+    Scratch(path, enter()).prepare()
 
 
 def _works_in_a_child(action: Callable[[], None]) -> bool:
@@ -122,10 +137,6 @@ def _works_in_a_child(action: Callable[[], None]) -> bool:
         finally:
             os._exit(code)
     return os.waitpid(pid, 0)[1] == 0
-
-
-def _mount(path: str) -> None:
-    linux.mount("tmpfs", path, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=700")
 
 
 @dataclass
@@ -167,10 +178,6 @@ def _newest_first(empty: str) -> bool:
     for name in ("a", "b"):
         os.unlink(f"{empty}/{name}")
     return newest_first
-
-
-def _below(path: str, folder: str) -> str | None:
-    return path if path == folder or path.startswith(folder + "/") else None
 
 
 def _some(names: list[str]) -> str:

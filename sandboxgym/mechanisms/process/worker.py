@@ -133,7 +133,7 @@ class Worker:
         """
         try:
             files = self.check(connection)
-            generators = random.getstate(), np.random.get_state()  # noqa: NPY002 - the global one
+            generators = random.getstate(), np.random.get_state()
             _flush()
             child = _fork()
         except UncapturedStateError as error:
@@ -161,7 +161,7 @@ class Worker:
             os._exit(1)
         # Python gives the module `random` a new seed in a fork; no library shall do so for numpy's.
         random.setstate(generators[0])
-        np.random.set_state(generators[1])  # noqa: NPY002
+        np.random.set_state(generators[1])
         connection.send({"seen": self.seen})
 
     def check(self, connection: Connection) -> list[descriptors.OpenFile]:
@@ -172,7 +172,8 @@ class Worker:
             self.scratch.check()
             self.checked = True
         own = {n for n, inode in self.standard.items() if _inode(n) == inode}
-        return descriptors.look(self.scratch, own | {self.connection.fileno(), connection.fileno()})
+        own |= {self.connection.fileno(), connection.fileno(), self.scratch.namespace or 0}
+        return descriptors.look(self.scratch, own)
 
 
 def _layers(env: gym.Env[Any, Any]) -> list[str]:
