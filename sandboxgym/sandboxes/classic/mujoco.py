@@ -13,7 +13,6 @@ step, which renews it. A subclass might, and is therefore refused.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from typing import Any, ClassVar
 
@@ -53,8 +52,8 @@ class MujocoState(Attributes):
         if state["model"] != model_hash(env.model):
             raise UncapturedStateError(
                 f"the model of this {type(env).__name__} is not the one that the state was "
-                "captured with, and a model is no part of a state: change both in the same way, or use "
-                "sandboxgym.forkable(env, mechanism='process')"
+                "captured with, and a model is no part of a state: change both in the same way, "
+                "or use sandboxgym.forkable(env, mechanism='process')"
             )
         super().set(env, state["attributes"])
         mujoco.mj_setState(env.model, env.data, state["integrated"], _INTEGRATION)
@@ -78,8 +77,8 @@ class MujocoState(Attributes):
 def model_hash(model: Any) -> str:
     """A hash of all numbers of a model, but pictures: masses, sizes, gravity, time step, ..."""
     found = hashlib.blake2b(digest_size=16)
-    for part in (model, model.opt):
-        for name in _numbers_of(type(part)):
+    for part, names in ((model, _OF_MODELS), (model.opt, _OF_OPTIONS)):
+        for name in names:
             value = getattr(part, name)
             if isinstance(value, np.ndarray):
                 found.update(value.tobytes())
@@ -88,9 +87,10 @@ def model_hash(model: Any) -> str:
     return found.hexdigest()
 
 
-@functools.cache
-def _numbers_of(kind: Any) -> tuple[str, ...]:
-    return tuple(name for name in dir(kind) if not name.startswith(("_", "tex_")))
+def _names(kind: Any) -> list[str]:
+    return [name for name in dir(kind) if not name.startswith(("_", "tex_"))]
 
 
+_OF_MODELS = _names(mujoco.MjModel)
+_OF_OPTIONS = _names(mujoco.MjOption)
 _INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
