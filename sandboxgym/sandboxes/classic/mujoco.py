@@ -34,7 +34,8 @@ class MujocoState(Attributes):
     left_alone: ClassVar[frozenset[str]] = frozenset({"model", "data", "mujoco_renderer"})
 
     def __init__(self) -> None:
-        self._names: list[str] | None = None
+        self._names_in_data: list[str] = []
+        self._names_in_model: list[str] = []
 
     def get(self, env: Any) -> dict[str, Any]:
         """Attributes, integration state, computed quantities, and a hash of the model."""
@@ -42,14 +43,14 @@ class MujocoState(Attributes):
         mujoco.mj_getState(env.model, env.data, integrated, _INTEGRATION)
         return {
             "attributes": super().get(env),
-            "model": model_hash(env.model),
+            "model": self._hash(env.model),
             "integrated": integrated,
             "computed": {name: getattr(env.data, name) for name in self._computed(env.data)},
         }
 
     def set(self, env: Any, state: dict[str, Any]) -> None:
         """Put all of it back, and compute the contacts that belong to it."""
-        if state["model"] != model_hash(env.model):
+        if state["model"] != self._hash(env.model):
             raise UncapturedStateError(
                 f"the model of this {type(env).__name__} is not the one that the state was "
                 "captured with, and a model is no part of a state: change both in the same way, "
@@ -63,34 +64,32 @@ class MujocoState(Attributes):
 
     def _computed(self, data: Any) -> list[str]:
         """Names of all numbers that MuJoCo keeps, but those that come and go with the contacts."""
-        if self._names is None:
-            self._names = [
+        if not self._names_in_data:
+            self._names_in_data = [
                 name
-                for name in dir(data)
-                if not name.startswith(("_", *_SIZED_BY_CONTACTS))
-                and getattr(getattr(data, name), "dtype", None) == np.float64
-                and getattr(data, name).size > 0
+                for name in arrays_of(data)
+                if getattr(data, name).dtype == np.float64
+                and not name.startswith(_SIZED_BY_CONTACTS)
             ]
-        return self._names
+        return self._names_in_data
+
+    def _hash(self, model: Any) -> str:
+        """A hash of all numbers of a model, but pictures: masses, sizes, gravity, time step, ..."""
+        if not self._names_in_model:
+            self._names_in_model = [n for n in arrays_of(model) if not n.startswith("tex_")]
+        found = hashlib.blake2b(digest_size=16)
+        for name in self._names_in_model:
+            found.update(getattr(model, name).tobytes())
+        for name in _OPTIONS:
+            found.update(np.asarray(getattr(model.opt, name)).tobytes())
+        return found.hexdigest()
 
 
-def model_hash(model: Any) -> str:
-    """A hash of all numbers of a model, but pictures: masses, sizes, gravity, time step, ..."""
-    found = hashlib.blake2b(digest_size=16)
-    for part, names in ((model, _OF_MODELS), (model.opt, _OF_OPTIONS)):
-        for name in names:
-            value = getattr(part, name)
-            if isinstance(value, np.ndarray):
-                found.update(value.tobytes())
-            elif isinstance(value, int | float):
-                found.update(repr(value).encode())
-    return found.hexdigest()
+def arrays_of(part: Any) -> list[str]:
+    """Names of the arrays of a model or of its data that have anything in them."""
+    named = ((name, getattr(part, name)) for name in dir(part) if not name.startswith("_"))
+    return [name for name, value in named if isinstance(value, np.ndarray) and value.size]
 
 
-def _names(kind: Any) -> list[str]:
-    return [name for name in dir(kind) if not name.startswith(("_", "tex_"))]
-
-
-_OF_MODELS = _names(mujoco.MjModel)
-_OF_OPTIONS = _names(mujoco.MjOption)
+_OPTIONS = [name for name in dir(mujoco.MjOption) if not name.startswith("_")]
 _INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
