@@ -11,6 +11,7 @@ import gymnasium as gym
 
 from sandboxgym.cli.outcome import UnusableInputError
 from sandboxgym.conformance.source import AnyEnv, Source
+from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import SandboxGymError
 from sandboxgym.mechanisms import forkable
 
@@ -95,6 +96,8 @@ def make_forkable(source: Source) -> AnyEnv:
         UnusableInputError: It cannot be made, or no mechanism captures it.
     """
     env = make(source)
+    if isinstance(env.unwrapped, ForkableEnv):
+        return env
     try:
         return forkable(env, factory=source.make)
     except SandboxGymError as error:
@@ -107,6 +110,14 @@ def positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value
+
+
+def seconds(text: str) -> float:
+    """An argument that is a time, more than nothing and not endless."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a time")
     return value
 
 

@@ -104,14 +104,14 @@ def tried(command: Sequence[str], seconds: float) -> Trial:
     except OSError as error:
         return Trial(False, why=f"{command[0]} does not start: {error}")
     try:
-        out, error = (_text(written) for written in process.communicate(timeout=seconds))
+        out, errors = (_text(written) for written in process.communicate(timeout=seconds))
     except subprocess.TimeoutExpired:
         return Trial(False, why=f"{command[0]} did not end within {seconds:g} seconds")
     finally:
         _end(process)
-    lines = error.strip().splitlines()
+    lines = errors.strip().splitlines()
     why = lines[-1] if lines else f"{command[0]} ended with status {process.returncode}"
-    return Trial(process.returncode == 0, out, error, why)
+    return Trial(process.returncode == 0, out, errors, why)
 
 
 def _text(written: bytes) -> str:

@@ -13,28 +13,39 @@ from sandboxgym.cli.doctor.finding import Finding, System
 FOR_DEVELOPERS = ("dev", "docs")
 GAMES = "json_2.1.1/*/*/*/game.tw-pddl"
 
-_EXTRA = re.compile(r"extra == ['\"]([\w.-]+)['\"]")
-_NAME = re.compile(r"[\w.-]+")
+_MARKER = re.compile(r"extra == ['\"]([\w.-]+)['\"]")
+_REQUIREMENT = re.compile(r"([\w.-]+)\s*(?:\[([\w.,\s-]+)\])?")
 
 
 def extras(system: System) -> list[Finding]:
     """One finding for each extra of this package that brings others."""
     try:
-        required = importlib.metadata.requires("sandboxgym") or []
+        metadata = importlib.metadata.metadata("sandboxgym")
     except importlib.metadata.PackageNotFoundError:
         what = "sandboxgym is not installed, so its extras are not known"
         return [Finding("extras", False, what, "pip install -e .")]
-    return [extra(name, packages) for name, packages in by_extra(required).items()]
+    names = [
+        name for name in metadata.get_all("Provides-Extra") or () if name not in FOR_DEVELOPERS
+    ]
+    return [
+        extra(name, sorted(packages)) for name in names if (packages := brought("sandboxgym", name))
+    ]
 
 
-def by_extra(required: Sequence[str]) -> dict[str, list[str]]:
-    """The packages of each extra, out of an installed package's requirements."""
-    found: dict[str, list[str]] = {}
-    for requirement in required:
-        belongs, package = _EXTRA.search(requirement), _NAME.match(requirement)
-        if belongs and package and package[0] != "sandboxgym":
-            found.setdefault(belongs[1], []).append(package[0])
-    return {name: packages for name, packages in found.items() if name not in FOR_DEVELOPERS}
+def brought(package: str, name: str) -> set[str]:
+    """The packages that an extra of an installed package brings, with those of their extras."""
+    try:
+        requirements = importlib.metadata.requires(package) or []
+    except importlib.metadata.PackageNotFoundError:
+        return set()
+    found: set[str] = set()
+    for requirement in requirements:
+        marker, parts = _MARKER.search(requirement), _REQUIREMENT.match(requirement)
+        if marker and parts and _same(marker[1], name):
+            found |= {parts[1]} - {package}
+            for nested in filter(None, (parts[2] or "").split(",")):
+                found |= brought(parts[1], nested.strip())
+    return found
 
 
 def extra(name: str, packages: Sequence[str]) -> Finding:
@@ -50,6 +61,11 @@ def extra(name: str, packages: Sequence[str]) -> Finding:
         what = f"not installed: {', '.join(missing)}"
         return Finding(title, False, what, f'pip install "{title}"')
     return Finding(title, True, ", ".join(there))
+
+
+def _same(left: str, right: str) -> bool:
+    """Whether two names of an extra are spellings of one."""
+    return re.sub(r"[-_.]+", "-", left).lower() == re.sub(r"[-_.]+", "-", right).lower()
 
 
 def alfworld_data(system: System) -> Finding:

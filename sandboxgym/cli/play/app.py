@@ -18,6 +18,7 @@ from sandboxgym.cli.play.outline import number, outline
 from sandboxgym.cli.play.show import coloured, printable
 from sandboxgym.cli.play.timeline import Moment, PlayError, Timeline
 from sandboxgym.cli.play.widgets import Actions, Ask, Observation, Page, Tree
+from sandboxgym.cli.units import in_seconds
 from sandboxgym.core.errors import SandboxGymError
 
 MOST_TOLD = 50  # moments of a story in text
@@ -233,10 +234,10 @@ class PlayApp(App[None], inherit_bindings=False):
             f"return {number(timeline.here.total)}",
             timeline.here.start.origin,
             timeline.mechanism,
-            f"snap {_time(timeline.snapshot_seconds)}",
+            f"snap {in_seconds(timeline.snapshot_seconds)}",
         ]
         if timeline.restore_seconds is not None:
-            parts.append(f"restore {_time(timeline.restore_seconds)}")
+            parts.append(f"restore {in_seconds(timeline.restore_seconds)}")
         if last.ended:
             parts.insert(0, "TERMINATED" if last.terminated else "TRUNCATED")
         return " · ".join(parts)
@@ -262,10 +263,3 @@ def _seed(text: str) -> int | None:
         return int(text)
     except ValueError:
         raise PlayError(f"{text!r} is no seed: type a whole number, or nothing") from None
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-6:.0f} µs"
