@@ -8,16 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from gymnasium import spaces
 
 from sandboxgym.core.env import ForkableEnv
-from sandboxgym.core.errors import (
-    DataNotFoundError,
-    InvalidActionError,
-    InvalidOptionsError,
-    SpecMismatchError,
-)
+from sandboxgym.core.errors import InvalidActionError, SpecMismatchError
 from sandboxgym.sandboxes.text import alfworld_games as sources
 from sandboxgym.sandboxes.text.engine import Game, Position
 from sandboxgym.sandboxes.text.synthetic import Difficulty
@@ -87,7 +81,15 @@ class ALFWorldEnv(ForkableEnv[str, str]):
         self.with_plan = expert_plan
         self.observation_space = spaces.Text(max_length=20_000, min_length=0, charset=_TEXT)
         self.action_space = spaces.Text(max_length=200, min_length=0, charset=_TEXT)
-        self._games = self._source(games_dir, game)
+        self._games = sources.open_games(
+            self.source,
+            split,
+            self.task_types,
+            folder=games_dir,
+            file=game,
+            difficulty=self.difficulty,
+            number=num_games,
+        )
         self._name = ""
         self._position: Position | None = None
         self._followed = 0
@@ -112,7 +114,7 @@ class ALFWorldEnv(ForkableEnv[str, str]):
     ) -> tuple[str, dict[str, Any]]:
         """Start a game: the one in `options`, or one drawn by the seed."""
         super().reset(seed=seed)
-        name = self._chosen(options or {})
+        name = sources.choose(self._games, self.split, options or {}, self.np_random)
         self._position = self._games.load(name).start()
         self._name = name
         self._followed = 0
@@ -178,41 +180,6 @@ class ALFWorldEnv(ForkableEnv[str, str]):
             "num_games": self.num_games,
             "expert_plan": self.with_plan,
         }
-
-    def _source(self, games_dir: str | Path | None, game: str | Path | None) -> sources.GameSource:
-        if game is not None:
-            return sources.OneGame(Path(game))
-        if self.source == "synthetic":
-            return sources.SyntheticGames(
-                self.split, self.task_types, self.difficulty, self.num_games
-            )
-        folder = sources.default_folder() if games_dir is None else Path(games_dir)
-        return sources.RealGames(folder, self.split, self.task_types)
-
-    def _chosen(self, options: dict[str, Any]) -> str:
-        names = self._games.names
-        unknown = set(options) - {"game", "index"}
-        if unknown or len(options) > 1:
-            raise InvalidOptionsError(
-                f"options={options}: give one of {{'game': name}}, {{'index': i}}"
-            )
-        if "game" in options:
-            if not isinstance(options["game"], str) or not self._games.has(options["game"]):
-                raise DataNotFoundError(
-                    f"no game {options['game']!r} among the {len(names)} of {self.split}: see "
-                    "env.unwrapped.games"
-                )
-            return options["game"]
-        if "index" in options:
-            index = options["index"]
-            if type(index) is bool or not isinstance(index, int | np.integer):
-                raise InvalidOptionsError(f"options index={index!r}: give an int")
-            if not 0 <= index < len(names):
-                raise InvalidOptionsError(
-                    f"options index={index!r}: give an int from 0 to {len(names) - 1}"
-                )
-            return names[int(index)]
-        return names[int(self.np_random.integers(len(names)))]
 
     def _loaded(self, name: str, content: str) -> Game:
         if not self._games.has(name):

@@ -11,9 +11,11 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from sandboxgym.core.errors import DataNotFoundError
+import numpy as np
+
+from sandboxgym.core.errors import DataNotFoundError, InvalidOptionsError
 from sandboxgym.sandboxes.text.engine import Game, load_game
 from sandboxgym.sandboxes.text.synthetic import SPLITS, TASK_TYPES, Difficulty, split_game
 
@@ -45,6 +47,10 @@ class GameSource(Protocol):
         """The compiled game; games in use are kept, so that this is cheap the second time."""
         ...
 
+    def text(self, name: str) -> str:
+        """What the game's file holds, for engines that compile it themselves."""
+        ...
+
 
 class RealGames:
     """The games of one split of ALFWorld's data that the benchmark counts."""
@@ -65,6 +71,10 @@ class RealGames:
     def load(self, name: str) -> Game:
         """Read the file and compile it."""
         return load_game(self.root / name)
+
+    def text(self, name: str) -> str:
+        """Read the file."""
+        return (self.root / name).read_text("utf-8")
 
 
 class SyntheticGames:
@@ -93,6 +103,12 @@ class SyntheticGames:
         """Generate the game and compile it."""
         return _generated(self.split, self._index(name), self.task_types, self.difficulty)
 
+    def text(self, name: str) -> str:
+        """Generate the game."""
+        types, difficulty = self.task_types, self.difficulty
+        made = split_game(self.split, self._index(name), task_types=types, difficulty=difficulty)
+        return made.to_json()
+
     @staticmethod
     def _index(name: str) -> int:
         return int(name.rpartition("/")[2])
@@ -118,6 +134,62 @@ class OneGame:
     def load(self, name: str) -> Game:
         """Read the file and compile it."""
         return load_game(self.path)
+
+    def text(self, name: str) -> str:
+        """Read the file."""
+        return self.path.read_text("utf-8")
+
+
+def open_games(
+    kind: str,
+    split: str,
+    task_types: Sequence[str],
+    *,
+    folder: str | Path | None = None,
+    file: str | Path | None = None,
+    difficulty: Difficulty | str = "normal",
+    number: int | None = None,
+) -> GameSource:
+    """One file, or a split of the "real" or of the "synthetic" games."""
+    if file is not None:
+        return OneGame(Path(file))
+    if kind == "synthetic":
+        return SyntheticGames(split, task_types, difficulty, number)
+    return RealGames(default_folder() if folder is None else Path(folder), split, task_types)
+
+
+def choose(
+    games: GameSource, split: str, options: dict[str, Any], generator: np.random.Generator
+) -> str:
+    """The name of the game that the options of a reset ask for, or one drawn.
+
+    Raises:
+        InvalidOptionsError: The options are not {"game": name} or {"index": i}.
+        DataNotFoundError: There is no game of that name.
+    """
+    names = games.names
+    unknown = set(options) - {"game", "index"}
+    if unknown or len(options) > 1:
+        raise InvalidOptionsError(
+            f"options={options}: give one of {{'game': name}}, {{'index': i}}"
+        )
+    if "game" in options:
+        if not isinstance(options["game"], str) or not games.has(options["game"]):
+            raise DataNotFoundError(
+                f"no game {options['game']!r} among the {len(names)} of {split}: see "
+                "env.unwrapped.games"
+            )
+        return options["game"]
+    if "index" in options:
+        index = options["index"]
+        if type(index) is bool or not isinstance(index, int | np.integer):
+            raise InvalidOptionsError(f"options index={index!r}: give an int")
+        if not 0 <= index < len(names):
+            raise InvalidOptionsError(
+                f"options index={index!r}: give an int from 0 to {len(names) - 1}"
+            )
+        return names[int(index)]
+    return names[int(generator.integers(len(names)))]
 
 
 def default_folder() -> Path:

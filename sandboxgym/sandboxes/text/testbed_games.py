@@ -15,6 +15,7 @@ from typing import Any
 from sandboxgym.core.errors import MissingDependencyError
 from sandboxgym.sandboxes.text.jericho import JerichoEnv
 from sandboxgym.sandboxes.text.scienceworld import ScienceWorldEnv
+from sandboxgym.sandboxes.text.stock_alfworld import StockALFWorldEnv
 from sandboxgym.sandboxes.text.textworld import TextWorldEnv
 from sandboxgym.sandboxes.text.textworld_express import TextWorldExpressEnv
 
@@ -39,6 +40,11 @@ def scienceworld_env() -> ScienceWorldEnv:
 def textworld_express_env() -> TextWorldExpressEnv:
     """A small game of looking for a coin."""
     return TextWorldExpressEnv("coin", params="numLocations=4,includeDoors=1")
+
+
+def stock_alfworld_env() -> StockALFWorldEnv:
+    """Generated houses on ALFWorld's own engine."""
+    return StockALFWorldEnv(source="synthetic", difficulty="easy", num_games=2)
 
 
 def textworld_game(seed: int = 1, *, rooms: int = 4, objects: int = 8, quest: int = 4) -> Path:
