@@ -31,7 +31,7 @@ class NotExactError(Exception):
     """A candidate did not do what it has to do; the message says what."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # an action may be an array, which knows no plain equality
 class Move:
     """One thing done to an environment: a step, or a reset without a seed."""
 

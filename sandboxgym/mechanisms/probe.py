@@ -22,6 +22,7 @@ from sandboxgym.mechanisms.twins import AnyEnv
 
 STRETCHES = (0, 4, 5, 7)  # steps between two snapshots
 STEPS_OF_THE_NEXT_EPISODE = 4
+RESET = Move(is_reset=True)
 
 
 @dataclass
@@ -33,10 +34,15 @@ class Script:
     moves: list[Move] = field(default_factory=list)
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
 
-    def add(self, actions: list[Move], seen: list[Seen]) -> None:
+    def add(self, moves: list[Move], seen: list[Seen]) -> None:
         """Append moves and what followed them."""
-        self.moves.extend(actions)
+        self.moves.extend(moves)
         self.trace.extend(seen)
+
+    @property
+    def end(self) -> int:
+        """How many moves the first of the two episodes has."""
+        return next(step for step, move in enumerate(self.moves) if move.is_reset)
 
     @property
     def middle(self) -> int:
@@ -70,8 +76,9 @@ def _restore_all(maker: Player, twin: Player, scripts: list[Script]) -> None:
     """Restore every snapshot, the latest first, in both instances."""
     for script in reversed(scripts):
         for at in sorted(script.snapshots, reverse=True):
-            _continues(maker, script, at, "restored in the same instance")
-            _continues(twin, script, at, "restored in another instance")
+            # Resets can be slow, so not every continuation has one.
+            _continues(maker, script, at, "restored in the same instance", onward=at == script.end)
+            _continues(twin, script, at, "restored in another instance", onward=at == 0)
 
 
 def _play(maker: Player, seed: int) -> Script:
@@ -84,8 +91,7 @@ def _play(maker: Player, seed: int) -> Script:
         if explored.stop:
             break
         script.snapshots[len(script.moves)] = forking.snapshot(maker.env)
-    again = Move(is_reset=True)
-    script.add([again], [maker.make(again)])
+    script.add([RESET], [maker.make(RESET)])
     explored = maker.explore(script.trace[-1], STEPS_OF_THE_NEXT_EPISODE, rng)
     script.add(explored.moves, explored.trace)
     return script
@@ -114,11 +120,12 @@ def _go_in_turns(twin: Player, other: Player, script: Script, at: int, where: st
         _goes_on(twin, script, step, where)
 
 
-def _continues(player: Player, script: Script, at: int, how: str) -> None:
-    """Restore, and expect what was seen there and what came later."""
+def _continues(player: Player, script: Script, at: int, how: str, *, onward: bool) -> None:
+    """Restore, and expect what was seen there and what came later, `onward` in the next episode."""
     where = f"seed {script.seed}, {how} to step {at}"
     _arrives(script, at, player.restore(script.snapshots[at]), where)
-    for step in range(at, len(script.moves)):
+    last = len(script.moves) if onward else script.end
+    for step in range(at, last):
         _goes_on(player, script, step, where)
 
 
