@@ -7,12 +7,14 @@ takes the parsed options and returns the exit status.
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
 
 from sandboxgym.cli import bench, check, doctor, play
 from sandboxgym.cli import list as list_
-from sandboxgym.cli.outcome import UNUSABLE, UnusableInputError
+from sandboxgym.cli.outcome import BROKEN_PIPE, INTERRUPTED, UNUSABLE, UnusableInputError
 from sandboxgym.conformance.source import EnvironmentNotFoundError
 from sandboxgym.core.version import __version__
 
@@ -25,15 +27,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Returns:
-        0 where all is well, 1 where a check failed, 2 where the input could not be used.
+        0 where all is well, 1 where a check failed, 2 where the input could not be used, 130 after
+        an interrupt, 141 where nobody reads the output any more.
     """
     options = _parser().parse_args(arguments)
+    _accept_any_character()
     try:
         status: int = options.run(options)
+        sys.stdout.flush()
     except (UnusableInputError, EnvironmentNotFoundError) as error:
         print(f"sandboxgym: error: {_one_line(error)}", file=sys.stderr)
         return UNUSABLE
+    except KeyboardInterrupt:
+        print("sandboxgym: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes standard output once more at its end, which must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     return status
+
+
+def _accept_any_character() -> None:
+    """Replace what the terminal's encoding does not have, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from sandboxgym.core.errors import SandboxGymError
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-OK, FAILED, UNUSABLE = 0, 1, 2
+OK, FAILED, UNUSABLE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 
 class UnusableInputError(SandboxGymError):
