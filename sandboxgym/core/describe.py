@@ -102,8 +102,9 @@ def _fingerprint(value: Any) -> str | None:
     """A hash of a function, or of the functions inside a value; None where there is none."""
     if isinstance(value, FunctionType):
         cells = [_closed_over(cell) for cell in value.__closure__ or ()]
-        defaults = [value.__defaults__ or (), value.__kwdefaults__ or {}]
-        return digest([_code(value.__code__), cells, [_content(part) for part in defaults]])
+        named = value.__kwdefaults__ or {}
+        defaults = [_content(part) for part in (*(value.__defaults__ or ()), *named.values())]
+        return digest([_code(value.__code__), cells, defaults, list(named)])
     if isinstance(value, MethodType):
         return _fingerprint(value.__func__)
     if isinstance(value, functools.partial):
@@ -138,6 +139,8 @@ def _content(value: Any) -> Any:
         return [described(value), _code(value.__code__)]
     if isinstance(value, BuiltinFunctionType | type | ModuleType):
         return described(value)
+    if type(value) in (list, dict):  # may be a log that grows with every call
+        return type(value).__name__
     try:
         return owned(value)
     except StateEncodingError:

@@ -251,11 +251,13 @@ def _verify(stack: Stack, snapshot: Snapshot, way: Way, *, statistics: bool) -> 
         return
     if difference is None and snapshot.state is not None:
         difference = next(iter(snapshot.diff(found, limit=1)), None)
+    digests = (
+        "" if found.digest == snapshot.digest else f"digest {found.digest}, not {snapshot.digest}; "
+    )
     raise RestoreMismatchError(
-        f"{way.value} gave another state than the snapshot's (digest {found.digest}, not "
-        f"{snapshot.digest}); first difference: {difference or 'inside the dropped state'}. The "
-        "environment is not deterministic, or its get_state misses something: run "
-        "`sandboxgym check` on it"
+        f"{way.value} gave another state than the snapshot's ({digests}first difference: "
+        f"{difference or 'inside the dropped state'}). The environment is not deterministic, or "
+        "its get_state misses something: run `sandboxgym check` on it"
     )
 
 

@@ -185,8 +185,10 @@ def _check_arguments(layer: wrappers.AnyWrapper, saved: WrapperState) -> None:
     argument = describe.differing_function(wrappers.functions_of(layer), saved.functions)
     if argument is not None:
         raise WrapperMismatchError(
-            f"{name} has another function as {argument!r} than in the snapshot: they have the same "
-            "name, but their code, or the data that they close over, is not the same"
+            f"{name} has another function as {argument!r} than in the snapshot: the name is the "
+            "same, the code or a value that it closes over is not. A function that keeps something "
+            "from one call to the next is not captured: write a wrapper instead, and declare its "
+            "state with sandboxgym.register_wrapper_state"
         )
 
 

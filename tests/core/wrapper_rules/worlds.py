@@ -19,7 +19,7 @@ class Drift(sg.ForkableEnv[object, object]):
         self, sees: str = "box", acts: str = "discrete", render_mode: str | None = None
     ) -> None:
         self.sees, self.acts, self.render_mode = sees, acts, render_mode
-        self.where, self.taken, self.lives = np.zeros(3, np.float32), 0, 3
+        self.where, self.taken, self.lives = np.zeros(3, np.float32), 0, 2
         box = spaces.Box(-10.0, 10.0, (3,), np.float32)
         image = spaces.Box(0, 255, (12, 10, 3), np.uint8)
         pair = spaces.Dict({"where": box, "taken": spaces.Discrete(1000)})
@@ -31,7 +31,7 @@ class Drift(sg.ForkableEnv[object, object]):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.where = self.np_random.uniform(-1, 1, 3).astype(np.float32)
-        self.taken, self.lives = 0, 3
+        self.taken, self.lives = 0, 2
         return self._observation(), {"taken": np.array(0)}
 
     def step(self, action):
@@ -39,7 +39,7 @@ class Drift(sg.ForkableEnv[object, object]):
         noise = self.np_random.normal(0, 0.5, 3)
         self.where = np.clip(self.where + push + noise, -10, 10).astype(np.float32)
         self.taken += 1
-        if self.np_random.random() < 0.15:
+        if self.np_random.random() < 0.2:
             self.lives -= 1
         lost = self.lives == 0
         return (
