@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from sandboxgym.core.errors import StoreCorruptError
+from sandboxgym.core.errors import StoreCorruptError, StoreError
 from sandboxgym.store import manifest as manifests
 from sandboxgym.store.blob import Blob, Kind
 from sandboxgym.store.cache import BlobCache
@@ -46,6 +46,8 @@ class Disk:
         self._stamp: tuple[int, int, int] | None = None
         if create:
             self._create()
+        elif not (folder / manifests.NAME).is_file():
+            raise StoreError(f"{folder} is not a snapshot store: it has no {manifests.NAME}")
         self.refresh()
 
     def _create(self) -> None:
@@ -211,14 +213,14 @@ class Disk:
         finally:
             os.close(descriptor)
 
-    def stored_record(self, place: Place, back: int) -> bytes:
-        """A record as it is stored, but with its base at another distance."""
+    def stored_record(self, place: Place, depth: int, back: int) -> bytes:
+        """A record as it is stored, but with its base at another depth and distance."""
         descriptor = os.open(self.path(place.pack), os.O_RDONLY | os.O_CLOEXEC)
         try:
             stored = os.pread(descriptor, place.header.stored, place.offset + place.header.length)
         finally:
             os.close(descriptor)
-        return replace(place.header, back=back).to_bytes() + stored
+        return replace(place.header, depth=depth, back=back).to_bytes() + stored
 
     def records_of(self, blobs: list[Blob]) -> bytes:
         """The records of new blobs, as they would be appended now. Only while `changing`."""

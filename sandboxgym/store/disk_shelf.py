@@ -60,21 +60,22 @@ class DiskShelf:
         return slot is not None and (pieces.state is None or slot.state is not None)
 
     def _append(self, pieces: Pieces) -> None:
-        disk = self.disk
-        state = pieces.state
+        disk, state, budget = self.disk, pieces.state, self.budget_bytes
         links = (state.key,) if state is not None else ()
-        new = [blob for blob in pieces.blobs if blob.key not in disk.index.blobs]
         notes = note(Kind.ENTRY, pieces.frame.key, *links)
-        records = disk.records_of(new)
-        if self.budget_bytes is not None and disk.size + len(records) > self.budget_bytes:
-            if state in new and len(records) > self.budget_bytes // 2:
-                new.remove(state)
+        records = disk.records_of(self._new(pieces.blobs))
+        if budget is not None and disk.size + len(records) > budget:
+            blobs = pieces.blobs
+            if state is not None and len(records) > budget * 3 // 4:  # all others would have to go
+                blobs.remove(state)
                 notes += note(Kind.DROPPED, state.key)
-            need = len(records) + len(notes)
-            rewriting.make_room(disk, need, self.budget_bytes, {*self._pinned_states(), *links})
-            new = [blob for blob in new if blob.key not in disk.index.blobs]
-            records = disk.records_of(new)
+            need = len(disk.records_of(self._new(blobs))) + len(notes)
+            rewriting.make_room(disk, need, budget, {*self._pinned_states(), *links})
+            records = disk.records_of(self._new(blobs))
         disk.append(records + notes)
+
+    def _new(self, blobs: list[Blob]) -> list[Blob]:
+        return [blob for blob in blobs if blob.key not in self.disk.index.blobs]
 
     def _use(self, frame: bytes) -> None:
         slot = self.slot(frame)

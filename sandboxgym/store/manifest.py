@@ -74,16 +74,13 @@ def load(folder: Path) -> Manifest:
     """Read a store's manifest.
 
     Raises:
-        StoreError: There is none, or one of another format.
+        StoreError: It is of another format.
         StoreCorruptError: It is damaged.
         OSError: It cannot be read.
     """
     path = folder / NAME
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise StoreError(f"{folder} is not a snapshot store: it has no {NAME}") from None
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
     try:
         if len(data) > MAX_BYTES:
             raise ValueError(f"it has more than {MAX_BYTES} bytes")

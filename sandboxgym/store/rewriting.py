@@ -52,22 +52,24 @@ def least_recently_used(index: Index, pinned: Collection[bytes]) -> Iterator[Pla
 def make_room(disk: Disk, need: int, budget: int, pinned: Collection[bytes]) -> None:
     """Collect what is unused and drop states until `need` more bytes fit.
 
-    A quarter of the budget is made free beyond that, so that not every snapshot has all packs
-    rewritten. Where little can be dropped, because it is recipes that fill the budget, the store
-    grows beyond it.
+    Where states have to go, a quarter of the budget is made free beyond that, so that not every
+    snapshot has all packs rewritten. Where little can be dropped, because it is recipes that fill
+    the budget, the store grows beyond it.
     """
     index = disk.index
     live = live_blobs(index)
     unused = [place for key, place in index.blobs.items() if key not in live]
     size = disk.size - sum(place.header.total for place in unused)
+    worthwhile = disk.size // 8
     victims: list[Place] = []
-    for place in least_recently_used(index, pinned):
-        if size <= budget * 3 // 4 - need:
-            break
-        if place.header.key in live:
-            size -= place.header.total
-            victims.append(place)
-    if disk.size - size < disk.size // 8:
+    if size + need > budget or disk.size - size < worthwhile:
+        for place in least_recently_used(index, pinned):
+            if size <= budget * 3 // 4 - need:
+                break
+            if place.header.key in live:
+                size -= place.header.total
+                victims.append(place)
+    if disk.size - size < worthwhile:
         return
     packs = {place.pack for place in unused + victims}
     dropped = {place.header.key for place in victims}
@@ -140,12 +142,20 @@ def _counts(index: Index, place: Place, live: Collection[bytes]) -> bool:
     return False  # what it removed is earlier in the packs, and has gone before
 
 
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Where a blob came to lie in a new pack, and how many bases it needs there."""
+
+    offset: int
+    depth: int
+
+
 @dataclass
 class _NewPack:
-    """A pack in the making."""
+    """A pack in the making; `moved` is by the offset in the old one."""
 
     data: bytearray = field(default_factory=lambda: bytearray(PACK_MAGIC))
-    moved: dict[int, int] = field(default_factory=dict)
+    moved: dict[int, _Moved] = field(default_factory=dict)
     latest: dict[Kind, Base] = field(default_factory=dict)
 
 
@@ -197,10 +207,11 @@ def _move(disk: Disk, place: Place, new: _NewPack) -> None:
     """Add a blob to a new pack: as it is stored where its base came along, else written anew."""
     header = place.header
     to = len(new.data)
-    base_from = place.offset - header.back
-    if header.depth == 0 or base_from in new.moved:
-        back = to - new.moved[base_from] if header.depth else 0
-        new.data += disk.stored_record(place, back)
+    base = new.moved.get(place.offset - header.back) if header.depth else None
+    if header.depth == 0:
+        record = disk.stored_record(place, 0, 0)
+    elif base is not None and base.depth < MAX_DEPTH:
+        record = disk.stored_record(place, base.depth + 1, to - base.offset)
     else:
         try:
             blob = disk.read_at(place, disk.max_bytes)
@@ -210,8 +221,7 @@ def _move(disk: Disk, place: Place, new: _NewPack) -> None:
             new.data += note(Kind.DROPPED, header.key)
             return
         record = write_blob(blob, new.latest.get(header.kind), to)
-        depth = parse_header(record).depth
-        if depth < MAX_DEPTH:
+        if (depth := parse_header(record).depth) < MAX_DEPTH:
             new.latest[header.kind] = Base(blob.content, depth, to)
-        new.data += record
-    new.moved[place.offset] = to
+    new.moved[place.offset] = _Moved(to, parse_header(record).depth)
+    new.data += record

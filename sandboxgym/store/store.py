@@ -211,7 +211,8 @@ class SnapshotStore:
                 to their recipe, and snapshots whose recipe is corrupt are removed.
 
         Returns:
-            How many bytes were freed.
+            How many bytes were freed. (Below zero where others were short only because they could
+            refer to what is gone.)
 
         Raises:
             StoreCorruptError: The store is damaged, and `drop_corrupt` is False.
