@@ -17,7 +17,7 @@ from sandboxgym.core.errors import UncapturedStateError
 from sandboxgym.mechanisms.process.scratch import Scratch
 
 _HARMLESS_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_CREATION_FLAGS = os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_TMPFILE
+_ONCE = os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_TMPFILE | os.O_NOFOLLOW  # not to be repeated
 _WAY_OUT = "close it before snapshot(), or use mechanism='replay'"
 
 
@@ -107,7 +107,7 @@ def open_anew(files: list[OpenFile], scratch: Scratch) -> None:
         elif file.path.startswith(scratch.path + "/") and os.path.exists(file.path):
             source = file.path
         try:
-            anew = os.open(source, file.flags & ~_CREATION_FLAGS)
+            anew = os.open(source, file.flags & ~_ONCE)
         except OSError as error:
             raise UncapturedStateError(
                 f"the environment has {file.path} open, and it cannot be opened once more for the "
