@@ -29,8 +29,6 @@ _EFFECTS = {
     "os.posix_spawn": "starts a process",
     "os.fork": "starts a process",
     "os.forkpty": "starts a process",
-    "_thread.start_new_thread": "starts a thread",
-    "_thread.start_joinable_thread": "starts a thread",
     "socket.connect": "connects to a socket",
     "socket.bind": "listens on a socket",
     "socket.sendto": "sends to a socket",
@@ -46,7 +44,7 @@ class Watch:
         shared: Data of classes and modules that changed, by name.
         global_draws: The global random generators that were drawn from.
         files: Files and folders that were written, moved or removed.
-        outside: Threads and processes that were started, connections that were made.
+        outside: Processes that were started, connections that were made, threads that still run.
     """
 
     def __init__(self, env: AnyEnv) -> None:
@@ -61,6 +59,7 @@ class Watch:
         """Start to watch."""
         self._data = self._shared_data()
         self._generators = _global_generators()
+        self._threads = set(threading.enumerate())
         _listen(self)
         return self
 
@@ -70,6 +69,8 @@ class Watch:
         for name, value in _global_generators().items():
             if value != self._generators[name]:
                 _note(self.global_draws, name)
+        for thread in set(threading.enumerate()) - self._threads:
+            _note(self.outside, f"starts the thread {thread.name}")
         data = self._shared_data()
         for name in [*self._data, *(name for name in data if name not in self._data)]:
             if data.get(name) != self._data.get(name):
@@ -91,7 +92,7 @@ class Watch:
         """Take note of an audit event of Python, if it is an effect outside of the memory."""
         if threading.get_ident() != self._thread:
             return
-        if event == "open" and isinstance(args[0], str | bytes) and args[2] & _WRITING:
+        if event == "open" and not isinstance(args[0], int) and args[2] & _WRITING:
             path = os.fsdecode(args[0])
             if not path.startswith("/dev/") and "__pycache__" not in path:
                 _note(self.files, path)

@@ -131,12 +131,12 @@ class DefaultArgument(Walk):
 class GlobalGenerator(Walk):
     def reset(self, *, seed=None, options=None):
         if seed is not None:
-            np.random.seed(seed)  # noqa: NPY002 - that is the fault
+            np.random.seed(seed)
             random.seed(seed)
         return super().reset(seed=seed)
 
     def draw(self):
-        return float(np.random.normal()) + random.random()  # noqa: NPY002
+        return float(np.random.normal()) + random.random()
 
 
 class Pickled(Walk, EzPickle):
