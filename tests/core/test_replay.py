@@ -131,10 +131,3 @@ def test_wrappers_inside_are_named_and_a_second_stack_needs_a_factory():
     other = sg.forkable(gym.make("CartPole-v1", max_episode_steps=8), "replay")
     with pytest.raises(errors.SpecMismatchError, match="max_episode_steps"):
         other.restore(one.snapshot())
-
-
-def test_forkable_names_what_it_cannot_do():
-    with pytest.raises(errors.NotForkableError, match="get_state"):
-        sg.forkable(gym.make("CartPole-v1"), "native")
-    with pytest.raises(ValueError, match="one of"):
-        sg.forkable(gym.make("CartPole-v1"), "magic")
