@@ -272,6 +272,26 @@ def test_files_have_the_layout_and_keys_of_the_real_data(tmp_path: Path) -> None
         assert trajectory["task_type"] == game.task_type
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("--out {tmp} --games -3", "games=-3, start=0: at least one game"),
+        ("--out {tmp} --games 0", "games=0, start=0: at least one game"),
+        ("--out {tmp} --games 1 --start -1", "games=1, start=-1"),
+        ("--out {tmp}/file/below --games 1", "Not a directory"),
+    ],
+)
+def test_the_command_line_refuses_what_it_cannot_write(
+    arguments: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments.format(tmp=tmp_path).split())
+    assert stopped.value.code == 2
+    assert reason in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_the_command_line_writes_the_games_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

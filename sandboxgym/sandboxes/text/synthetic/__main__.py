@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             task_types=options.task_types,
             difficulty=difficulty,
         )
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         parser.error(str(error))
     print(f"{len(paths)} games in {options.out / options.split}")
     return 0

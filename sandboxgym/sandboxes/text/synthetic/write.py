@@ -33,7 +33,14 @@ def write_games(
 
     The folder can be given to this package's environment as ``games_dir`` and to ALFWorld's own
     code as a data path.
+
+    Raises:
+        ValueError: Fewer than one game, or a number below 0, or there are no such games.
     """
+    if count < 1 or start < 0:
+        raise ValueError(
+            f"games={count}, start={start}: at least one game, and they are numbered from 0"
+        )
     return [
         write_game(folder, split_game(split, index, task_types=task_types, difficulty=difficulty))
         for index in range(start, start + count)
