@@ -43,6 +43,7 @@ class Disk:
         self.cache = BlobCache(cache_bytes)
         self.index = Index()
         self.manifest: Manifest = manifests.EMPTY
+        self._bad: dict[bytes, Place] = {}  # where a blob was found damaged
         self._stamp: tuple[int, int, int] | None = None
         if create:
             self._create()
@@ -204,6 +205,7 @@ class Disk:
             limits = (limit, self.max_bytes)
             return _read_record(descriptor, place.offset, place.header, limits)
         except ValueError as error:
+            self._bad[place.header.key] = place
             name = f"{place.header.kind.name} {place.header.key.hex()}"
             raise StoreCorruptError(
                 f"{name} in {self.path(place.pack)} at {place.offset} is damaged ({error}) and is "
@@ -231,6 +233,11 @@ class Disk:
             base = self.base(pack.number, blob.kind, len(blob.content))
             data += write_blob(blob, base, start + len(data))
         return data
+
+    def lacks(self, blob: Blob) -> bool:
+        """Whether a blob is not there, or is damaged as far as is known."""
+        place = self.index.blobs.get(blob.key)
+        return place is None or self._bad.get(blob.key) == place
 
     def append(self, records: bytes) -> None:
         """Add records, for good when this returns. Only while `changing`.
@@ -270,11 +277,15 @@ class Disk:
 
     def write_pack(self, number: int, data: bytes) -> None:
         """Write a pack that the manifest does not name yet."""
+        path = self.path(number)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        descriptor = os.open(self.path(number), flags, 0o666)
+        descriptor = os.open(path, flags, 0o666)
         try:
             write_all(descriptor, data, 0)
             os.fsync(descriptor)
+        except BaseException:
+            path.unlink()  # on a full disk, its room is needed
+            raise
         finally:
             os.close(descriptor)
         sync_folder(self.packs)

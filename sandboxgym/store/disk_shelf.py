@@ -57,7 +57,9 @@ class DiskShelf:
 
     def _has(self, pieces: Pieces) -> bool:
         slot = self.slot(pieces.frame.key)
-        return slot is not None and (pieces.state is None or slot.state is not None)
+        if slot is None or (pieces.state is not None and slot.state is None):
+            return False
+        return not any(map(self.disk.lacks, pieces.blobs))
 
     def _append(self, pieces: Pieces) -> None:
         disk, state, budget = self.disk, pieces.state, self.budget_bytes
@@ -75,7 +77,7 @@ class DiskShelf:
         disk.append(records + notes)
 
     def _new(self, blobs: list[Blob]) -> list[Blob]:
-        return [blob for blob in blobs if blob.key not in self.disk.index.blobs]
+        return [blob for blob in blobs if self.disk.lacks(blob)]
 
     def _use(self, frame: bytes) -> None:
         slot = self.slot(frame)

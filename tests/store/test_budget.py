@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -140,7 +139,7 @@ def test_pins_of_another_process_count_until_it_is_no_more(tmp_path):
     for moment in [*NOISY[1:], *NOISY[1:]]:
         store.put(moment)
     assert store.get(key).state is None
-    assert os.listdir(tmp_path / "pins") == []
+    assert list((tmp_path / "pins").iterdir()) == []
 
 
 def test_the_memory_before_the_disk_keeps_to_its_budget(tmp_path):
