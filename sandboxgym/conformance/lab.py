@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
 
+from sandboxgym.conformance.journal import Journal
 from sandboxgym.conformance.outcome import CheckFailedError
-from sandboxgym.conformance.source import Source
+from sandboxgym.conformance.policies import Policy
+from sandboxgym.conformance.report import Facts
+from sandboxgym.conformance.source import AnyEnv, Source
 from sandboxgym.conformance.subject import Seen, Subject, ended
-from sandboxgym.core import forking
 from sandboxgym.core.digest import first_difference
 from sandboxgym.core.plain import owned
 from sandboxgym.core.snapshot import Fidelity, Snapshot
+from sandboxgym.core.stack import Stack
 
-Policy: TypeAlias = Callable[[Any, dict[str, Any], spaces.Space[Any], np.random.Generator], Any]
-"""Chooses an action from observation, info, a private copy of the action space, and a generator."""
+Around: TypeAlias = Callable[[AnyEnv], AnyEnv]
+"""Puts a further wrapper around an environment."""
 
 MOMENTS_PER_EPISODE = 4
 LONGEST_EPISODE = 5  # times the depth
-
-
-def random_policy(
-    obs: Any, info: dict[str, Any], space: spaces.Space[Any], rng: np.random.Generator
-) -> Any:
-    """One of the admissible commands where the info lists them, else any action of the space."""
-    commands = info.get("admissible_commands")
-    if commands:
-        return commands[int(rng.integers(len(commands)))]
-    return space.sample()
+MAKING = "making the environment"
 
 
 @dataclass
@@ -86,30 +82,34 @@ class Lab:
         policy: Plays the episodes that are recorded.
         depth: Length of the recorded episodes.
         seeds: Their seeds.
+        journal: Where calls are written down.
         scripts: The recorded episodes; `record` fills it.
         doing: The episode that the check at work is about, for reports.
-        mechanism: How the environment forks, in words; `record` fills it.
-        versions: What the environment says about its versions; `record` fills it.
+        facts: What is known of the environment; `record` fills it.
+        import_path: Where this process found modules before any environment was made, which may go
+            to another folder.
     """
 
     source: Source
     policy: Policy
     depth: int
     seeds: Sequence[int]
+    journal: Journal = field(default_factory=Journal)
     scripts: list[Script] = field(default_factory=list)
     doing: Script | None = None
-    mechanism: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    import_path: list[str] = field(
+        default_factory=lambda: [str(Path(entry).absolute()) for entry in sys.path]
+    )
     _subjects: list[Subject] = field(default_factory=list)
+    _made: int = 0
 
     def record(self) -> None:
         """Play the episodes that all checks compare with."""
         subject = self.make()
-        base = forking.Stack.of(subject.env).base
-        self.mechanism = _in_words(base.fidelity)
-        self.versions = base.sandbox_versions
-        for seed in self.seeds:
-            self.scripts.append(self.play_episode(subject, seed, self.depth))
+        base = Stack.of(subject.env).base
+        self.facts = Facts(_in_words(base.fidelity), base.sandbox_versions, made=True)
+        self.scripts = [self.play_episode(subject, seed, self.depth) for seed in self.seeds]
 
     def play_episode(self, subject: Subject, seed: int, steps: int) -> Script:
         """Record an episode of at most so many steps."""
@@ -119,7 +119,8 @@ class Lab:
 
     def detour(self, subject: Subject, seen: Seen, steps: int, salt: int) -> Script:
         """Let the policy go on from where `subject` is, on a way of its own for each salt."""
-        script = Script(self.seeds[0], [], [seen])
+        seed = self.seeds[0] if self.doing is None else self.doing.seed
+        script = Script(seed, [], [seen])
         self._explore(subject, script, steps, salt)
         return script
 
@@ -129,7 +130,8 @@ class Lab:
         space.seed(int(rng.integers(2**31)))
         while len(script.actions) < steps and not ended(script.trace[-1]):
             seen = owned(script.trace[-1])
-            action = owned(self.policy(seen["obs"], seen["info"], space, rng), "action")
+            with self.journal.call(subject.name, "the policy"):
+                action = owned(self.policy(seen["obs"], seen["info"], space, rng), "action")
             script.actions.append(action)
             script.trace.append(subject.step(action))
 
@@ -153,14 +155,20 @@ class Lab:
         rest = script.actions[at:]
         return Case(script, at, maker, snapshot, past, rest, maker.play(rest))
 
-    def long_episode(self, limit: int | None = None) -> Script:
+    def long_episode(self, around: Around | None = None) -> Script:
         """An episode to its end, if it ends within reason."""
-        return self.play_episode(self.make(limit), self.seeds[0], LONGEST_EPISODE * self.depth)
+        return self.play_episode(self.make(around), self.seeds[0], LONGEST_EPISODE * self.depth)
 
-    def make(self, limit: int | None = None) -> Subject:
-        """A new environment, under a further `TimeLimit` where a limit is given."""
-        env = self.source.make()
-        return self.adopt(env if limit is None else TimeLimit(env, limit))
+    def make(self, around: Around | None = None) -> Subject:
+        """A new environment, inside of a further wrapper where one is given."""
+        with self.journal.call("", MAKING):
+            env = self.source.make()
+        if not isinstance(env, gym.Env):
+            raise TypeError(
+                f"{self.source.name} returned a {type(env).__name__}, which is no gymnasium.Env"
+            )
+        self.facts = replace(self.facts, made=True)
+        return self.adopt(env if around is None else around(env))
 
     def use(self, subject: Subject, case: Case) -> None:
         """Play another episode, of another length, than the case's."""
@@ -169,19 +177,21 @@ class Lab:
 
     def fork(self, subject: Subject, n: int) -> list[Subject]:
         """Fork the environment of a subject."""
-        return [self.adopt(env) for env in forking.fork(subject.env, n)]
+        return [self.adopt(env) for env in subject.fork(n)]
 
-    def adopt(self, env: gym.Env[Any, Any]) -> Subject:
+    def adopt(self, env: AnyEnv) -> Subject:
         """See to it that an environment is closed when the check is over."""
-        subject = Subject(env)
+        self._made += 1
+        subject = Subject(env, self.journal, str(self._made))
         self._subjects.append(subject)
         return subject
 
     def tidy(self) -> None:
-        """Close all environments that the check made."""
+        """Close all environments that the check made, all even where one cannot be closed."""
         subjects, self._subjects = self._subjects, []
-        for subject in subjects:
-            subject.close()
+        with ExitStack() as closing:
+            for subject in subjects:
+                closing.callback(subject.close)
 
     def same(self, expected: Any, found: Any, where: str, step: int | None = None) -> None:
         """Fail the check unless two things are exactly equal."""
@@ -215,6 +225,11 @@ class Lab:
     def continues(self, subject: Subject, case: Case, how: str) -> None:
         """Fail the check unless a subject goes on from the case's moment as the original did."""
         self.repeats(subject, case.rest, case.future, f"{how} {case.at}", after=case.at)
+
+
+def limited_to(steps: int) -> Around:
+    """Put a `TimeLimit` around an environment."""
+    return lambda env: TimeLimit(env, steps)
 
 
 def _in_words(fidelity: Fidelity) -> str:

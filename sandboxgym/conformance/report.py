@@ -1,11 +1,11 @@
-"""What a run of the conformance suite found: as text, as JSON, and as an exception."""
+"""What a run of the conformance suite found: as text, as JSON, as JUnit XML, as an exception."""
 
 from __future__ import annotations
 
 import json
 import math
 import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,9 @@ _MARKS: dict[Status, str] = {
     "not run": "----",
 }
 _INDENT = " " * 6
+
+JSON_FORMAT = "sandboxgym-conformance/1"
+"""Name and version of the JSON report; the version changes when the meaning of a field does."""
 
 
 class ConformanceError(SandboxGymError, AssertionError):
@@ -45,7 +48,9 @@ class CheckResult:
         found: Its value here.
         seed: Seed of the episode that shows the fault.
         actions: Actions of that episode up to the fault.
-        traceback: Of the exception, where one was raised.
+        traceback: Of the exception, or where the process was when it crashed or hung.
+        output: The end of what was printed, where the process had to be ended.
+        reproduce: A command, or lines of Python, that run this check on this episode alone.
         seconds: How long the check took.
     """
 
@@ -59,6 +64,8 @@ class CheckResult:
     seed: int | None = None
     actions: list[Any] | None = None
     traceback: str | None = None
+    output: str = ""
+    reproduce: str | None = None
     seconds: float = 0.0
 
     @property
@@ -75,12 +82,29 @@ class CheckResult:
         if self.path is not None:
             lines.append(_indented(f"at {self.path}: expected {self.expected}, found {self.found}"))
         if self.actions is not None:
-            lines.append(
-                _indented(f"reproduce: seed {self.seed}, actions {_jsonable(self.actions)}")
-            )
+            lines.append(_indented(f"seed {self.seed}, actions {jsonable(self.actions)}"))
+        if self.reproduce is not None:  # not wrapped, so that it can be copied
+            lines.append(textwrap.indent(f"reproduce:\n  {_hanging(self.reproduce)}", _INDENT))
         if self.traceback is not None:
             lines.append(textwrap.indent(self.traceback.rstrip(), _INDENT))
+        if self.output:
+            lines.append(textwrap.indent(f"printed last:\n{self.output.rstrip()}", _INDENT))
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of an environment once it was made.
+
+    Attributes:
+        mechanism: How it forks, in words.
+        versions: What it says about its versions.
+        made: Whether one could be made at all.
+    """
+
+    mechanism: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    made: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,6 +118,7 @@ class ConformanceReport:
         depth: Their length.
         versions: Versions of what took part.
         results: One result a check, in order.
+        started: When the first check began, in UTC, as ISO 8601.
     """
 
     env: str
@@ -102,6 +127,7 @@ class ConformanceReport:
     depth: int
     versions: dict[str, str]
     results: list[CheckResult]
+    started: str = ""
 
     @property
     def ok(self) -> bool:
@@ -153,13 +179,26 @@ class ConformanceReport:
     def __str__(self) -> str:
         return "\n".join([self.header(), *map(str, self.results), self.summary()])
 
+    @property
+    def seconds(self) -> float:
+        """How long the checks took together."""
+        return sum(result.seconds for result in self.results)
+
     def as_dict(self) -> dict[str, Any]:
-        """The report as data that JSON can hold."""
-        return {"ok": self.ok, **_jsonable(asdict(self))}
+        """The report as data that JSON can hold; the documentation says what is in it."""
+        counts = {status: len(self._having(status)) for status in _MARKS}
+        head = {"format": JSON_FORMAT, "ok": self.ok, "counts": counts, "seconds": self.seconds}
+        return {**head, **jsonable(asdict(self))}
 
     def to_json(self) -> str:
         """The report as JSON."""
         return json.dumps(self.as_dict(), indent=2)
+
+    def to_junit(self) -> str:
+        """The report as JUnit XML, for systems that show test results."""
+        from sandboxgym.conformance.junit import junit  # which knows this class
+
+        return junit(self)
 
 
 def _indented(text: str) -> str:
@@ -177,14 +216,18 @@ def _indented(text: str) -> str:
     return "\n".join(part for wrapped in lines for part in wrapped)
 
 
-def _jsonable(value: Any) -> Any:
+def _hanging(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def jsonable(value: Any) -> Any:
     """`value` in terms of JSON; what JSON does not have becomes its nearest relative."""
     if isinstance(value, dict):
-        return {str(key): _jsonable(item) for key, item in value.items()}
+        return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_jsonable(item) for item in value]
+        return [jsonable(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
-        return _jsonable(value.tolist())
+        return jsonable(value.tolist())
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and math.isfinite(value):

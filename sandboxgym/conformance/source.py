@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from sandboxgym.core.digest import first_difference
 from sandboxgym.core.errors import SandboxGymError
 from sandboxgym.mechanisms import forkable
 
@@ -34,12 +36,18 @@ class Source:
         make: Makes one.
         reference: Plain data with which another process makes the same, or None.
         obstacle: Where there is no reference, why.
+        kwargs: Arguments for what makes it.
+        expression: What stands for it in Python.
+        arguments: What stands for it on the command line, or None where nothing does.
     """
 
     name: str
     make: Factory
     reference: dict[str, Any] | None = None
     obstacle: str = ""
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    expression: str = ""
+    arguments: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, env: str | Factory, kwargs: dict[str, Any] | None = None) -> Source:
@@ -55,12 +63,15 @@ class Source:
         """
         kwargs = kwargs or {}
         if not isinstance(env, str):
-            return _from_factory(env, kwargs)
-        if _FACTORY.fullmatch(env):
+            source = _from_factory(env, kwargs)
+        elif _FACTORY.fullmatch(env):
             module, _, qualname = env.partition(":")
             reference = {"module": module, "qualname": qualname, "kwargs": kwargs}
-            return cls(env, from_reference(reference), reference)
-        return _from_id(env, kwargs)
+            arguments = command_arguments(env, kwargs)
+            source = cls(env, from_reference(reference), reference, arguments=arguments)
+        else:
+            source = _from_id(env, kwargs)
+        return replace(source, kwargs=kwargs, expression=source.expression or repr(env))
 
 
 def from_reference(reference: dict[str, Any]) -> Factory:
@@ -77,10 +88,25 @@ def from_reference(reference: dict[str, Any]) -> Factory:
     return lambda: factory(**kwargs)
 
 
+def command_arguments(name: str, kwargs: dict[str, Any]) -> tuple[str, ...] | None:
+    """How the command line is told of an environment, or None where JSON cannot say it."""
+    words = [name]
+    for key, value in kwargs.items():
+        try:
+            text = json.dumps(value)
+            if first_difference(value, json.loads(text)) is not None:
+                return None
+        except (TypeError, ValueError):
+            return None
+        words.append(f"{key}={text}")
+    return (words[0], "--kwargs", *words[1:]) if kwargs else (name,)
+
+
 def _from_factory(factory: Factory, kwargs: dict[str, Any]) -> Source:
     module = getattr(factory, "__module__", "")
     qualname = getattr(factory, "__qualname__", type(factory).__qualname__)
-    source = Source(f"{module}:{qualname}", lambda: factory(**kwargs))
+    expression = qualname if qualname.isidentifier() else "make_env"
+    source = Source(f"{module}:{qualname}", lambda: factory(**kwargs), expression=expression)
     try:
         found = None if module == "__main__" else _load(module, qualname)
     except (EnvironmentNotFoundError, TypeError):
@@ -92,23 +118,36 @@ def _from_factory(factory: Factory, kwargs: dict[str, Any]) -> Source:
             obstacle=f"another process cannot import the factory {source.name}: give a function at "
             "the top level of a module, 'module:factory', or a Gymnasium id",
         )
-    return replace(source, reference={"module": module, "qualname": qualname, "kwargs": kwargs})
+    reference = {"module": module, "qualname": qualname, "kwargs": kwargs}
+    return replace(source, reference=reference, arguments=command_arguments(source.name, kwargs))
 
 
 def _from_id(name: str, kwargs: dict[str, Any]) -> Source:
     try:
-        spec = gym.spec(name)
-    except (gym.error.Error, ImportError) as error:
+        spec = _registered(name)
+    except (gym.error.Error, ImportError, ValueError) as error:
         raise EnvironmentNotFoundError(
             f"{name!r} is neither a registered Gymnasium id ({error}) nor of the form "
-            "'module:factory'; `sandboxgym list` shows the forkable ids"
+            "'module:factory'; where a module registers the id when it is imported, say "
+            "'module:id', or --import MODULE on the command line; `sandboxgym list` shows the ids"
         ) from error
     source = Source(name, lambda: forkable(gym.make(spec, **kwargs)))
+    if spec.namespace in (None, "sandboxgym") or ":" in name:  # a new process knows the id too
+        source = replace(source, arguments=command_arguments(name, kwargs))
     try:
         reference = {"spec": _portable(spec).to_json(), "kwargs": kwargs}
     except (ValueError, TypeError, EnvironmentNotFoundError) as error:
         return replace(source, obstacle=f"another process cannot be told how to make it: {error}")
     return replace(source, reference=reference)
+
+
+def _registered(name: str) -> EnvSpec:
+    """The spec of an id; a module before a colon is imported first, as `gymnasium.make` does."""
+    module, colon, id_ = name.partition(":")
+    if not colon:
+        return gym.spec(name)
+    importlib.import_module(module)
+    return gym.spec(id_)
 
 
 def _portable(spec: EnvSpec) -> EnvSpec:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import gymnasium as gym
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import sandboxgym as sg
 from sandboxgym.conformance import ConformanceError, EnvironmentNotFoundError, check_forkable
 from sandboxgym.core import forking
+from sandboxgym.core.errors import UncapturedStateError
 from tests.mutants.correct import Dictionary, Ferry
 from tests.mutants.determinism import RaisesOnTheThirdStep
 from tests.mutants.restoring import ForgetsTheFuel
@@ -44,7 +46,7 @@ def test_the_text_says_what_failed_why_it_matters_and_how_to_reproduce_it():
     text = str(check_forkable(ForgetsTheFuel))
     assert "FAIL  06-restored-continues-exactly" in text
     assert "why: A fork that goes another way" in text
-    assert "reproduce: seed 0, actions [1, 1]" in text
+    assert "seed 0, actions [1, 1]" in text
     assert "NOT OK: " in text
     assert "1 failed" in text
 
@@ -117,17 +119,38 @@ def test_a_gymnasium_environment_without_hooks_is_checked_by_replay():
     assert "replay" in report.mechanism
 
 
-class NotPortable(Ferry):
+class RefusesWhatWasLoaded(Ferry):
+    """Its states have no meaning outside of the process that captured them, and it says so."""
+
+    portable = False
+
     @property
     def fidelity(self):
-        return sg.Fidelity(portable=False)
+        return sg.Fidelity(portable=self.portable)
+
+    def get_state(self):
+        return {**super().get_state(), "process": os.getpid()}
+
+    def set_state(self, state):
+        if state["process"] != os.getpid():
+            raise UncapturedStateError("this state was captured in another process")
+        super().set_state(state)
 
 
-def test_what_is_declared_not_portable_is_not_sent_to_another_process():
-    report = check_forkable(NotPortable)
+class BoastsOfBeingPortable(RefusesWhatWasLoaded):
+    portable = True
+
+
+def test_what_is_not_portable_may_refuse_in_another_process():
+    report = check_forkable(RefusesWhatWasLoaded, only=["09"])
     assert report.ok
-    assert "not portable" in result(report, "09").message
-    assert [r.number for r in report.not_run] == ["09"]
+    assert "not portable, and says so when asked" in result(report, "09").message
+
+
+def test_what_is_portable_may_not():
+    failure = result(check_forkable(BoastsOfBeingPortable, only=["09"]), "09")
+    assert failure.status == "failed"
+    assert "captured in another process" in failure.message
 
 
 def test_the_policy_chooses_the_actions():
@@ -151,12 +174,6 @@ def test_nothing_depends_on_or_changes_global_randomness():
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before
     random.seed(2)
     assert check_forkable(ForgetsTheFuel).failures[0].actions == first.actions
-
-
-@pytest.mark.parametrize("options", [{"depth": 0}, {"seeds": []}])
-def test_an_empty_check_is_refused(options):
-    with pytest.raises(ValueError, match="needs a seed and a depth"):
-        check_forkable(Ferry, **options)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +208,6 @@ def test_all_environments_are_closed():
             open_now.remove(id(self))
 
     keep: list[gym.Env] = []
-    assert check_forkable(Counted).ok
+    assert check_forkable(Counted, isolated=False).ok
     assert keep
     assert not open_now

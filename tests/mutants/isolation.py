@@ -30,34 +30,34 @@ class SharesAListOfTheClass(Ferry):
         self.cargo[:] = state["cargo"]
 
 
-def _empty_hold(hold: list[str] = []) -> list[str]:  # noqa: B006 - that is the fault
-    return hold
+def _no_ballast(ballast: list[str] = []) -> list[str]:  # noqa: B006 - that is the fault
+    return ballast
 
 
 @mutant("12", also=("13",))
 class SharesADefaultArgument(Ferry):
     def __init__(self):
         super().__init__()
-        self.hold = _empty_hold()
+        self.ballast = _no_ballast()
 
     def reset(self, *, seed=None, options=None):
-        self.hold.clear()
+        self.ballast.clear()
         return super().reset(seed=seed)
 
     def step(self, action):
         self.validate(action)
-        self.hold.append("tide")
+        self.ballast.append("tide")
         return super().step(action)
 
     def report(self):
-        return {**super().report(), "hold": len(self.hold)}
+        return {**super().report(), "ballast": len(self.ballast)}
 
     def get_state(self):
-        return {**super().get_state(), "hold": self.hold}
+        return {**super().get_state(), "ballast": self.ballast}
 
     def set_state(self, state):
         super().set_state(state)
-        self.hold[:] = state["hold"]
+        self.ballast[:] = state["ballast"]
 
 
 @mutant("13", also=("12",))

@@ -32,7 +32,7 @@ CHECKS: tuple[Check, ...] = (
     restoring.many_restores_in_any_order,
     travelling.after_the_maker_is_closed,
     randomness.randomness,
-    endings.time_limit,
+    endings.wrapper_counters,
     endings.ended_episodes,
     restoring.at_step_zero,
     ownership.observations_are_owned,
@@ -42,3 +42,7 @@ CHECKS: tuple[Check, ...] = (
     costs.no_leaks,
     costs.latency,
 )
+
+BY_NUMBER = {check.number: check for check in CHECKS}
+RECORDING = "00"
+"""The number of the check that records the episodes."""

@@ -38,9 +38,7 @@ def same_seed_same_episode(lab: Lab) -> None:
 def same_in_another_process(lab: Lab) -> None:
     """Runs resume in new processes; what follows set order, ids or the clock differs there."""
     jobs = [{"seed": script.seed, "actions": script.actions} for script in lab.scripts]
-    for hash_seed, traces in zip(
-        HASH_SEEDS, play_elsewhere(lab.source, jobs, HASH_SEEDS), strict=True
-    ):
+    for hash_seed, traces in zip(HASH_SEEDS, play_elsewhere(lab, jobs, HASH_SEEDS), strict=True):
         for script, trace in zip(lab.in_turn(), traces, strict=True):
             how = f"in a process with PYTHONHASHSEED={hash_seed}"
             for step, (expected, found) in enumerate(zip(script.trace, trace, strict=True)):

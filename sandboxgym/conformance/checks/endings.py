@@ -5,26 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from sandboxgym.conformance.check import check
-from sandboxgym.conformance.lab import Lab, Script
+from sandboxgym.conformance.lab import Around, Lab, Script, limited_to
 from sandboxgym.conformance.subject import Subject, ended
 from sandboxgym.core.errors import SandboxGymError
 
 
-@check("17-time-limit", needs=("08", "14"))
-def time_limit(lab: Lab) -> str | None:
+@check("17-wrapper-counters", needs=("08", "14"))
+def wrapper_counters(lab: Lab) -> str | None:
     """A counter that stays behind in a wrapper ends the restored episode at another step."""
     natural = lab.long_episode()
     if ended(natural.trace[-1]):
-        _ends_at_the_same_step(lab, natural, limit=None)
-    limit = max(1, len(natural.actions) - 1)
-    limited = lab.long_episode(limit)
-    _ends_at_the_same_step(lab, limited, limit)
+        _ends_at_the_same_step(lab, natural)
+    limit = limited_to(max(1, len(natural.actions) - 1))
+    _ends_at_the_same_step(lab, lab.long_episode(limit), limit)
     if ended(natural.trace[-1]):
         return None
     return f"no episode ended by itself within {len(natural.actions)} steps"
 
 
-def _ends_at_the_same_step(lab: Lab, script: Script, limit: int | None) -> None:
+def _ends_at_the_same_step(lab: Lab, script: Script, limit: Around | None = None) -> None:
     """Restore shortly after the start and shortly before the end, into differently used ones."""
     last = len(script.actions)
     lab.doing = script
@@ -51,14 +50,14 @@ def ended_episodes(lab: Lab) -> str | None:
     """The end of an episode is a moment like any other: restored to, and restored from."""
     natural = lab.long_episode()
     if ended(natural.trace[-1]):
-        _restores_around_the_end(lab, natural, limit=None)
+        _restores_around_the_end(lab, natural)
         return None
-    limit = min(lab.depth, len(natural.actions))
+    limit = limited_to(min(lab.depth, len(natural.actions)))
     _restores_around_the_end(lab, lab.long_episode(limit), limit)
     return f"no episode ended within {len(natural.actions)} steps; cut short by a TimeLimit"
 
 
-def _restores_around_the_end(lab: Lab, script: Script, limit: int | None) -> None:
+def _restores_around_the_end(lab: Lab, script: Script, limit: Around | None = None) -> None:
     lab.doing = script
     last = len(script.actions)
     maker, fresh = lab.make(limit), lab.make(limit)

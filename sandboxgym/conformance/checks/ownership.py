@@ -12,7 +12,6 @@ import numpy as np
 from sandboxgym.conformance.check import check
 from sandboxgym.conformance.lab import Lab, Script
 from sandboxgym.conformance.subject import Subject
-from sandboxgym.core import forking
 from sandboxgym.core.plain import owned
 from sandboxgym.core.snapshot import Snapshot
 
@@ -25,7 +24,7 @@ def observations_are_owned(lab: Lab) -> None:
         _kept_results_stay(lab, keeper, script)
         _scribbling_changes_nothing(lab, scribbler, script)
     for case in lab.cases():
-        obs, info = forking.restore(case.maker.env, case.snapshot)
+        obs, info = case.maker.raw_restore(case.snapshot)
         scribble((obs, info))
         how = "after the results of a restore were written into, step"
         lab.continues(case.maker, case, how)
@@ -35,10 +34,10 @@ def observations_are_owned(lab: Lab) -> None:
 
 def _kept_results_stay(lab: Lab, subject: Subject, script: Script) -> None:
     """What was returned early must not change by what happens later."""
-    kept: list[Any] = [list(subject.env.reset(seed=script.seed))]
+    kept: list[Any] = [list(subject.raw_reset(script.seed))]
     copies = [owned(kept[0])]
     for action in script.actions:
-        obs, _reward, _terminated, _truncated, info = subject.env.step(owned(action))
+        obs, _reward, _terminated, _truncated, info = subject.raw_step(action)
         kept.append([obs, info])
         copies.append(owned(kept[-1]))
     for step, (result, early) in enumerate(zip(kept, copies, strict=True)):
@@ -47,10 +46,10 @@ def _kept_results_stay(lab: Lab, subject: Subject, script: Script) -> None:
 
 def _scribbling_changes_nothing(lab: Lab, subject: Subject, script: Script) -> None:
     how = "after all earlier observations and infos were written into, step"
-    result: Sequence[Any] = subject.env.reset(seed=script.seed)
+    result: Sequence[Any] = subject.raw_reset(script.seed)
     for step, action in enumerate(script.actions, start=1):
         scribble((result[0], result[-1]))
-        result = subject.env.step(owned(action))
+        result = subject.raw_step(action)
         lab.same(script.trace[step], subject.seen(result), f"{how} {step}", step)
 
 
@@ -83,7 +82,7 @@ def snapshots_are_owned(lab: Lab) -> None:
             before = copy.deepcopy(snapshot)
             subject.play(script.actions[at:])
             _unchanged(lab, snapshot, before, f"a snapshot of step {at}, after stepping on")
-            result = forking.restore(subject.env, snapshot)
+            result = subject.raw_restore(snapshot)
             seen = subject.seen(result)
             scribble(result)
             lab.detour(subject, seen, 3, salt=8)

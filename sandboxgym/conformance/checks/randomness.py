@@ -19,8 +19,8 @@ from sandboxgym.conformance.check import check
 from sandboxgym.conformance.lab import Case, Lab, Script
 from sandboxgym.conformance.outcome import CheckFailedError
 from sandboxgym.conformance.subject import Subject
-from sandboxgym.core import forking
 from sandboxgym.core.digest import first_difference
+from sandboxgym.core.stack import Stack
 
 NEW_SEEDS = (101, 102, 103)
 WALK_DEPTH = 4
@@ -128,7 +128,7 @@ def _changes_the_future(maker: Subject, case: Case, seed: int) -> bool:
 
 def _generators(subject: Subject) -> States:
     """States of the global generators and of all that hang on the environment, by where."""
-    found = dict(_walk(forking.Stack.of(subject.env).base, "env", set()))
+    found = dict(_walk(Stack.of(subject.env).base, "env", set()))
     found["random (Python's global generator)"] = random.getstate()
     found["numpy.random (numpy's global generator)"] = np.random.get_state()
     return found

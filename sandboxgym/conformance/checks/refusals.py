@@ -38,7 +38,7 @@ def errors_change_nothing(lab: Lab) -> None:
         _goes_on(lab, case, "after a restore of a damaged state")
         for action in NO_ACTIONS:
             case.maker.restore(case.snapshot)
-            if _raises(partial(case.maker.env.step, action)) and not _wants_a_reset(case.maker):
+            if _raises(partial(case.maker.raw_step, action)) and not _wants_a_reset(case.maker):
                 _goes_on(lab, case, f"after refusing the action {action!r}")
 
 
