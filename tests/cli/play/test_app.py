@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 
 import gymnasium as gym
 import pytest
@@ -49,15 +50,15 @@ def rows(app):
     return [str(tree.get_option_at_index(i).prompt) for i in range(tree.option_count)]
 
 
-async def write(pilot, words):
+async def type_(pilot, words):
+    """Press a key for every letter."""
     await pilot.press(*["space" if letter == " " else letter for letter in words])
 
 
 async def answer(app, pilot, words):
-    """Type over what a dialogue proposes, and confirm."""
+    """Put words into the line of what is open, a dialogue or the game, and confirm."""
     await pilot.pause()
-    app.screen.query_one(Input).value = ""
-    await write(pilot, words)
+    app.screen.query_one(Input).value = words
     await pilot.press("enter")
     await pilot.pause()
 
@@ -74,7 +75,7 @@ def test_it_shows_the_task_its_actions_and_the_start_of_the_tree():
 
 def test_words_filter_the_actions_and_enter_takes_the_first():
     async def script(app, pilot):
-        await write(pilot, "fridge go")
+        await type_(pilot, "fridge go")
         assert offered(app) == ["go to fridge 1", "as typed: fridge go"]
         await pilot.press("enter")
         await pilot.pause()
@@ -88,8 +89,8 @@ def test_words_filter_the_actions_and_enter_takes_the_first():
 
 def test_any_text_is_taken_as_typed():
     async def script(app, pilot):
-        await write(pilot, "go to")
-        await pilot.press("up", *["down"] * 50, "enter")
+        await type_(pilot, "go to")
+        await pilot.press("up", *["pagedown"] * 10, "enter")
         await pilot.pause()
         assert app.timeline.here.action == "go to"
         assert "Nothing happens" in story(app)
@@ -138,9 +139,7 @@ def test_a_won_game_is_undone():
     async def script(app, pilot):
         while not app.timeline.here.last.ended:
             command = app.timeline.here.last.info["expert_plan"][0]
-            app.query_one("#actions Input", Input).value = command
-            await pilot.press("enter")
-            await pilot.pause()
+            await answer(app, pilot, command)
             assert app.timeline.here.action == command
         assert text(app, "#status").startswith("TERMINATED")
         assert rows(app)[-1].endswith("+1  ■ end  [main]")
@@ -155,8 +154,7 @@ def test_a_restore_that_fails_is_a_message():
     env = Corridor()
 
     async def script(app, pilot):
-        await write(pilot, "right")
-        await pilot.press("enter")
+        await answer(app, pilot, "right")
         env.trouble = "restore"
         await pilot.press("ctrl+z")
         await pilot.pause()
@@ -177,13 +175,9 @@ def test_a_step_that_fails_is_a_message_and_the_game_goes_on():
 
     async def script(app, pilot):
         for command in ("right", "jump", "fly"):
-            await write(pilot, command)
-            await pilot.press("enter")
-            await pilot.pause()
+            await answer(app, pilot, command)
         assert "no wings" in text(app, "#message")
-        await write(pilot, "right")
-        await pilot.press("enter")
-        await pilot.pause()
+        await answer(app, pilot, "right")
         assert env.room == 2
 
     play(env, script)
@@ -210,6 +204,23 @@ def test_a_moment_is_named_forked_and_reached_through_the_tree():
         assert app.query_one("#actions Input", Input).has_focus
 
     play(Corridor(), script)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the mechanism process needs Linux")
+def test_an_environment_in_a_process_of_its_own_is_played():
+    env = sg.forkable(gym.make("CartPole-v1"), mechanism="process")
+
+    async def script(app, pilot):
+        await pilot.press("enter", "enter", "ctrl+z", "down", "enter", "ctrl+r", "enter", "enter")
+        await pilot.pause()
+        assert "process" in text(app, "#status")
+        assert text(app, "#message") in ("", "a new episode")
+        assert [moment.step for moment in app.timeline.moments()] == [0, 1, 2, 2, 0, 1]
+
+    try:
+        play(env, script)
+    finally:
+        env.close()
 
 
 def test_a_dialogue_can_be_left():
@@ -241,8 +252,8 @@ def test_two_moments_are_compared():
         await pilot.press("ctrl+d")
         await pilot.pause()
         assert "point at another moment" in text(app, "#message")
-        await write(pilot, "right")
-        await pilot.press("enter", "ctrl+d")
+        await answer(app, pilot, "right")
+        await pilot.press("ctrl+d")
         await pilot.pause()
         page = text(app, "Static")
         assert "- Du stehst in Raum 0." in page
@@ -259,8 +270,8 @@ def test_a_moment_is_saved_and_loaded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     async def script(app, pilot):
-        await write(pilot, "right")
-        await pilot.press("enter", "ctrl+s")
+        await answer(app, pilot, "right")
+        await pilot.press("ctrl+s")
         await pilot.pause()
         await pilot.press("enter")  # the name that is proposed
         await pilot.pause()
