@@ -123,7 +123,22 @@ class Lab(gym.Env[Any, Any]):
         return tempfile.gettempdir()
 
     def do_list(self, _: str) -> list[str]:
-        return os.listdir(tempfile.gettempdir())
+        return os.listdir(tempfile.gettempdir())  # noqa: PTH208 - in the kernel's order
+
+    def do_several(self, _: str) -> list[str]:
+        for name in "dbaec":
+            self.do_write(f"{name} x")
+        return self.do_list("")
+
+    def do_built(self, _: str) -> Any:
+        return self.built
+
+    def do_children(self, _: str) -> list[int]:
+        """Count the ends of children; the answer is how many were counted until now."""
+        if not self.kept:
+            self.kept.append([0])
+            signal.signal(signal.SIGCHLD, lambda *_: self.kept[0].append(1))
+        return list(self.kept[0])
 
     def do_write(self, what: str) -> None:
         """`write NAME TEXT`: NAME is in the temporary folder unless it is absolute."""
@@ -156,10 +171,10 @@ class Lab(gym.Env[Any, Any]):
     def do_open(self, what: str) -> None:
         """`open MODE NAME`."""
         mode, name = what.split()
-        self.kept.append(Path(tempfile.gettempdir(), name).open(mode))
+        self.kept.append(Path(tempfile.gettempdir(), name).open(mode))  # noqa: SIM115
 
     def do_nameless(self, _: str) -> None:
-        self.kept.append(tempfile.TemporaryFile("w+"))
+        self.kept.append(tempfile.TemporaryFile("w+"))  # noqa: SIM115
 
     def do_memory(self, _: str) -> None:
         self.kept.append(os.fdopen(os.memfd_create("lab"), "w+"))

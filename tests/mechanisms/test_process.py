@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import signal
 import threading
 from pathlib import Path
@@ -21,6 +22,7 @@ from sandboxgym.core.errors import (
     NotResetError,
     ReproductionError,
     StateEncodingError,
+    UncapturedStateError,
     WorkerLostError,
     WorkerTimeoutError,
 )
@@ -138,6 +140,43 @@ def test_a_snapshot_without_its_template_is_replayed(env):
     assert other.metrics["replayed_steps"] == 3
     assert answer(other, "draw") == answer(env, "draw") != drawn[-1]
     other.close()
+
+
+def test_a_handler_for_the_end_of_children_does_not_see_forks(env):
+    env.step("children")
+    snapshot = env.snapshot()
+    assert answer(env, "children") == [0]
+    env.restore(snapshot)
+    assert answer(env, "children") == [0]
+
+
+def test_a_reset_after_an_interrupted_restore_builds_what_it_needs(env):
+    snapshot = env.snapshot()
+    snapshot.held._process.dismiss()
+    env.restore(snapshot)
+    assert "replayed_steps" in env.metrics
+    env._family._pristine.dismiss()
+    env.close()
+    env.reset(seed=1)
+    assert answer(env, "nothing") == ""
+
+
+def test_too_many_open_files_are_a_clear_error():
+    env = lab(max_templates=1000)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    kept = [env.snapshot() for _ in range(3)]
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, limits[1]))
+    try:
+        with pytest.raises(UncapturedStateError, match="max_templates"):
+            env.snapshot()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    env.restore(kept[0])
+    kept.append(env.snapshot())
+    assert "replayed_steps" not in env.metrics
+    env.close()
 
 
 def test_renders_in_the_worker(env):
@@ -293,7 +332,7 @@ def test_two_threads_can_fork_one_family():
                 own.restore(snapshot)
                 assert answer(own, "draw") == first
             own.close()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - the main thread looks at them
             faults.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

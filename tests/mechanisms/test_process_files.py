@@ -57,6 +57,12 @@ def test_folders_are_listed_in_the_same_order(env):
     assert answer(env, "list") == after
 
 
+def test_a_single_copy_is_listed_in_the_same_order():
+    env = lab(built="several")
+    assert answer(env, "list") == answer(env, "built")
+    env.close()
+
+
 def test_links_stay_links(env):
     env.step("write a one")
     env.step("makedirs d")

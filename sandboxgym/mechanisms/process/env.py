@@ -15,7 +15,6 @@ from sandboxgym.core.errors import (
     NotResetError,
     ReproductionError,
     StateEncodingError,
-    WorkerLostError,
 )
 from sandboxgym.core.rng import reseed_generator
 from sandboxgym.core.snapshot import Fidelity
@@ -75,7 +74,7 @@ class ProcessEnv(ForeignEnv):
         self._family = family
         self._process: Process | None = None
         if family is None:
-            self._process = self._fresh()
+            self._process = self._family_or_new().fresh()
             env.close()
 
     @property
@@ -95,7 +94,7 @@ class ProcessEnv(ForeignEnv):
         gym.Env.reset(self, seed=seed)
         inner_seed = int(self.np_random.integers(2**31)) if seed is None else seed
         if self._process is None:
-            self._process = self._fresh()
+            self._process = self._family_or_new().fresh()
         obs, info = self._ask("reset", inner_seed, options)
         return obs, info
 
@@ -164,7 +163,7 @@ class ProcessEnv(ForeignEnv):
         process = self._worker()
         try:
             result = process.ask(what, *args)
-        except (WorkerLostError, EnvironmentRaisedError, StateEncodingError):
+        except (EnvironmentRaisedError, StateEncodingError):
             self._record = None
             raise
         finally:
@@ -183,16 +182,10 @@ class ProcessEnv(ForeignEnv):
     def _drop_if_gone(self) -> None:
         if self._process is not None and self._process.gone:
             self._process = None
-
-    def _fresh(self) -> Process:
-        try:
-            return self._family_or_new().fresh()
-        except WorkerLostError:
-            self._family = None  # the next reset builds another
-            raise
+            self._record = None
 
     def _family_or_new(self) -> Family:
-        if self._family is None:
+        if self._family is None or self._family.gone:
             family = Family(maker_of(self.env, self.factory), self.timeout, self.limits)
             _check_same_kind(self.env, family)
             self._family = family

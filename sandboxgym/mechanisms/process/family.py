@@ -48,6 +48,11 @@ class Family:
             ) from error
         self.layers: list[str] = self._pristine.greeting["layers"]
 
+    @property
+    def gone(self) -> bool:
+        """Whether there can be no more fresh instances."""
+        return self._pristine.gone
+
     def fresh(self) -> Process:
         """A process with an environment that was built, and not used since.
 

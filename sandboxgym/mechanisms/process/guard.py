@@ -1,4 +1,4 @@
-"""What a fork would lose or share, looked for before each fork: threads, processes, memory, timers.
+"""What a fork would lose or share: threads, child processes, shared memory, timers.
 
 Open files are in `descriptors.py`, files written by name in `writes.py`.
 """
@@ -24,7 +24,7 @@ def check_process() -> None:
     _check_threads()
     _check_children()
     _check_mappings()
-    _check_timers()
+    _check_signals()
 
 
 def _check_threads() -> None:
@@ -64,13 +64,18 @@ def _check_mappings() -> None:
             )
 
 
-def _check_timers() -> None:
+def _check_signals() -> None:
     for name, timer in _TIMERS.items():
         if signal.getitimer(timer)[0]:
             raise UncapturedStateError(
                 f"the environment has a running timer ({name}), which a fork would lose: stop it "
                 "before snapshot(), or use mechanism='replay'"
             )
+    if signal.getsignal(signal.SIGCHLD) is None:
+        raise UncapturedStateError(
+            "the environment has a handler for SIGCHLD that Python does not know, and each fork "
+            "would call it: remove it before snapshot(), or use mechanism='replay'"
+        )
 
 
 def children() -> list[int]:

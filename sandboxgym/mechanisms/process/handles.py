@@ -87,9 +87,12 @@ class Nursery:
             deadline = time.monotonic() + _ANSWER_OF_NURSERY
             try:
                 self._control.send({"end": pid}, deadline=deadline)
-                status = self._control.receive(deadline=deadline).body["status"]
+                answer = self._control.receive(deadline=deadline).body
+                while answer["ended"] != pid:  # an interrupt left the answer to an earlier question
+                    answer = self._control.receive(deadline=deadline).body
             except (EOFError, OSError):
                 return "the nursery, which knows how it ended, is gone too"
+        status = answer["status"]
         return "how is not known" if status is None else _ending(os.waitstatus_to_exitcode(status))
 
 
@@ -162,7 +165,13 @@ class Process:
         Raises:
             UncapturedStateError: It holds something that a fork would not copy.
         """
-        ours, theirs = Connection.pair()
+        try:
+            ours, theirs = Connection.pair()
+        except OSError as error:
+            raise UncapturedStateError(
+                f"no connection to another process can be opened ({error.strerror}): keep fewer "
+                "snapshots (max_templates=...), or allow more open files (ulimit -n)"
+            ) from error
         try:
             forked = self.ask("fork", descriptor=theirs.fileno())
         except BaseException:
@@ -186,7 +195,7 @@ class Process:
         """Bytes that it takes, pages that it shares with others divided among them."""
         try:
             lines = Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()
-        except OSError:  # it has just ended
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
             return 0
         return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
 

@@ -14,7 +14,7 @@ import signal
 import socket
 import tempfile
 import traceback
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from sandboxgym.mechanisms.process import guard, linux, worker
 from sandboxgym.mechanisms.process.scratch import Scratch, enter_namespace
@@ -29,7 +29,10 @@ def main(descriptor: int) -> None:
     owner = os.getppid()
     linux.become_subreaper()
     control = Connection.of(descriptor)
-    message = control.receive()
+    try:
+        message = control.receive()
+    except (EOFError, ConnectionError):
+        return  # the owner ended before it had asked for anything
     assert message.descriptor is not None
     folder = os.path.realpath(tempfile.mkdtemp(prefix="sandboxgym-"))
     try:
@@ -42,6 +45,8 @@ def main(descriptor: int) -> None:
         first.close()
         control.send({"folder": folder, "private": scratch.private, "first": pid})
         Nursery(control, owner).watch()
+    except ConnectionError:
+        pass  # it ended while it waited for this
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         end_all()
@@ -108,8 +113,8 @@ class Nursery:
     def answer(self) -> bool:
         """End the worker that the owner asks to end, and say how it ended; False: owner is gone."""
         try:
-            question: dict[str, Any] = self.control.receive().body
-            self.control.send({"status": self.end(question["end"])})
+            pid: int = self.control.receive().body["end"]
+            self.control.send({"ended": pid, "status": self.end(pid)})
         except (EOFError, ConnectionError):
             return False
         return True

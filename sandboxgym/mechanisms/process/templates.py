@@ -26,7 +26,7 @@ class Template:
     def thaw(self) -> Process | None:
         """A live process that continues from here; None where the template is gone."""
         with self._busy:
-            if self._process is None or self._process.nursery.owner != os.getpid():
+            if self._process is None or self.gone or self._process.nursery.owner != os.getpid():
                 return None
             try:
                 return self._process.fork()

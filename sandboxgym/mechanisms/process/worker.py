@@ -6,11 +6,13 @@ its own. A template is a worker that nobody asks for anything else any more.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import random
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeAlias
 
 import cloudpickle
@@ -135,21 +137,20 @@ class Worker:
             files = self.check(connection)
             generators = random.getstate(), np.random.get_state()
             _flush()
-            child = _fork()
+            with _no_signal_of_children():
+                child = _fork()
+                if child == 0:
+                    _leave_to_a_second_fork()
+                else:
+                    orphaned = os.waitpid(child, 0)[1] == 0
         except UncapturedStateError as error:
             connection.close()
             self.connection.send({"error": describe(error)})
             return
         if child != 0:
             connection.close()
-            orphaned = os.waitpid(child, 0)[1] == 0
             self.connection.send({"result": orphaned, "seen": self.seen})
             return
-        try:
-            if os.fork() != 0:
-                os._exit(0)
-        except OSError:
-            os._exit(1)
         self.connection.close()
         self.connection = connection
         connection.send({"pid": os.getpid()})
@@ -195,6 +196,24 @@ def _fork() -> int:
         ) from error
 
 
+def _leave_to_a_second_fork() -> None:
+    try:
+        if os.fork() != 0:
+            os._exit(0)
+    except OSError:
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def _no_signal_of_children() -> Iterator[None]:
+    """Keep the end of a process of ours from the environment's own handler."""
+    handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCHLD, handler)
+
+
 def _inode(number: int) -> Inode:
     try:
         status = os.fstat(number)
@@ -207,4 +226,5 @@ def _flush() -> None:
     """Write out what is printed, so that a fork does not print it once more."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            stream.flush()
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it, or it was closed
+                stream.flush()

@@ -1,0 +1,75 @@
+"""Templates are kept within limits, and what is evicted is replayed."""
+
+from __future__ import annotations
+
+from tests.mechanisms.process_lab import answer, lab
+
+
+def test_the_template_not_used_for_longest_goes_first():
+    env = lab(max_templates=3)
+    snapshots = []
+    for _ in range(3):
+        env.step("nothing")
+        snapshots.append(env.snapshot())
+    env.restore(snapshots[0])
+    env.step("nothing")
+    snapshots.append(env.snapshot())  # evicts the second, since the first was used
+    expected = {0: 0, 2: 0, 3: 0, 1: 2}
+    for number, replayed in expected.items():
+        before = env.metrics.get("replayed_steps", 0)
+        env.restore(snapshots[number])
+        assert env.metrics.get("replayed_steps", 0) - before == replayed
+        steps = {0: 1, 1: 2, 2: 3, 3: 2}[number]
+        assert env.step("nothing")[4] == {"log": ["nothing"] * (steps + 1)}
+    env.close()
+
+
+def test_forks_share_one_budget():
+    env = lab(max_templates=2)
+    env.step("nothing")
+    first = env.snapshot()
+    twin = env.spawn()
+    twin.restore(first)
+    kept = [twin.snapshot(), twin.snapshot()]
+    assert "replayed_steps" not in env.metrics
+    env.restore(first)
+    assert env.metrics["replayed_steps"] == 1
+    assert len(kept) == 2
+    twin.close()
+    env.close()
+
+
+def test_templates_that_no_snapshot_holds_do_not_count():
+    env = lab(max_templates=2)
+    first = env.snapshot()
+    for _ in range(5):
+        env.snapshot()
+    env.restore(first)
+    assert "replayed_steps" not in env.metrics
+    env.close()
+
+
+def test_memory_is_kept_within_its_limit():
+    env = lab(max_memory=100 * 2**20)
+    snapshots = []
+    for number in range(4):
+        env.step("let_go")
+        env.step("heap 60")  # each template comes to have its own 60 MB
+        env.step(f"write size {number}")
+        snapshots.append(env.snapshot())
+    env.restore(snapshots[3])
+    assert "replayed_steps" not in env.metrics
+    env.restore(snapshots[0])
+    assert env.metrics["replayed_steps"] == 3
+    assert answer(env, "read size") == "0"
+    env.close()
+
+
+def test_templates_share_their_memory():
+    env = lab()
+    env.step("heap 100")
+    templates = [env.snapshot().held for _ in range(10)]
+    for template in templates:
+        template.measure()
+    assert sum(template.memory for template in templates) < 200 * 2**20
+    env.close()
