@@ -47,10 +47,14 @@ def outline(timeline: Timeline, label: Callable[[Any], str]) -> list[Line]:
         timeline: The tree.
         label: Spells an action.
     """
+    ends: dict[Moment, list[str]] = {}
+    for branch, tip in timeline.tips.items():
+        ends.setdefault(tip, []).append(branch)
+    pen = _Pen(label, ends)
     lines: list[Line] = []
     for start in timeline.starts:
-        lines.append(Line(start, "● ", start.origin, _notes(timeline, start)))
-        lines.extend(_below(timeline, start, "", label))
+        lines.append(Line(start, "● ", start.origin, pen.notes(start)))
+        lines.extend(pen.below(start, ""))
     return lines
 
 
@@ -59,30 +63,41 @@ def number(value: Any, sign: str = "") -> str:
     return " ".join(f"{float(part):{sign}g}" for part in np.atleast_1d(value))
 
 
-def _below(
-    timeline: Timeline, moment: Moment, rail: str, label: Callable[[Any], str]
-) -> Iterator[Line]:
-    """What follows a moment: its later branches first, beside the one that runs on."""
-    while moment.children:
-        following, *later = moment.children
-        for branch in later:
-            yield _line(timeline, branch, f"{rail}├─{'┬' if branch.children else '─'} ", label)
-            yield from _below(timeline, branch, f"{rail}│ ", label)
-        moment = following
-        yield _line(timeline, moment, f"{rail}{'├' if moment.children else '└'} ", label)
+@dataclass(frozen=True)
+class _Pen:
+    """Draws what follows a moment.
 
+    Attributes:
+        label: Spells an action.
+        ends: The branches that end at a moment.
+    """
 
-def _line(timeline: Timeline, moment: Moment, rail: str, label: Callable[[Any], str]) -> Line:
-    return Line(moment, f"{rail}{moment.step} ", label(moment.action), _notes(timeline, moment))
+    label: Callable[[Any], str]
+    ends: dict[Moment, list[str]]
 
+    def below(self, moment: Moment, rail: str) -> Iterator[Line]:
+        """What follows a moment: its later branches first, beside the one that runs on."""
+        while moment.children:
+            following, *later = moment.children
+            for branch in later:
+                yield self.line(branch, f"{rail}├─{'┬' if branch.children else '─'} ")
+                yield from self.below(branch, f"{rail}│ ")
+            moment = following
+            yield self.line(moment, f"{rail}{'├' if moment.children else '└'} ")
 
-def _notes(timeline: Timeline, moment: Moment) -> str:
-    notes = []
-    if moment.name:
-        notes.append(f"★ {moment.name}")
-    if moment.parent is not None and np.any(moment.last.reward):
-        notes.append(number(moment.last.reward, "+"))
-    if moment.last.ended:
-        notes.append("■ end")
-    notes.extend(f"[{branch}]" for branch in timeline.branches_at(moment))
-    return "  ".join(notes)
+    def line(self, moment: Moment, rail: str) -> Line:
+        """One moment."""
+        text = self.label(moment.action)
+        return Line(moment, f"{rail}{moment.step} ", text, self.notes(moment))
+
+    def notes(self, moment: Moment) -> str:
+        """Its name, its reward, its end, and the branches that end there."""
+        notes = []
+        if moment.name:
+            notes.append(f"★ {moment.name}")
+        if moment.parent is not None and np.any(moment.last.reward):
+            notes.append(number(moment.last.reward, "+"))
+        if moment.last.ended:
+            notes.append("■ end")
+        notes.extend(f"[{branch}]" for branch in self.ends.get(moment, ()))
+        return "  ".join(notes)

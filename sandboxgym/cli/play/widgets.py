@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -162,6 +162,24 @@ class Actions(Vertical):
         return self._matches[index].label
 
 
+class _Row(NamedTuple):
+    """What a row of the tree shows, and in which width."""
+
+    rail: str
+    text: str
+    notes: str
+    here: bool
+    width: int
+
+    def drawn(self) -> Text:
+        """The row; where it is too long, the action is cut before the notes are."""
+        notes = f"  {printable(self.notes)}" if self.notes else ""
+        text = Text(printable(self.text), "bold reverse" if self.here else "")
+        room = self.width - cell_len(self.rail) - cell_len(notes)
+        text.truncate(max(8, room), overflow="ellipsis")
+        return _one_row(Text.assemble((self.rail, "dim"), text, (notes, "italic")))
+
+
 class Tree(OptionList):
     """The tree of moments."""
 
@@ -170,6 +188,7 @@ class Tree(OptionList):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(markup=False, **kwargs)
         self._outline: list[Line] = []
+        self._rows: list[_Row] = []
         self._here: Moment | None = None
 
     @property
@@ -201,10 +220,20 @@ class Tree(OptionList):
         self.highlighted = pointed
 
     def _draw(self) -> None:
+        """Draw the rows that are not as they were: in a long episode, few of many."""
         width = self.scrollable_content_region.width - 1
-        rows = [_drawn(line, line.moment is self._here, width) for line in self._outline]
-        self.clear_options()
-        self.add_options([Option(row) for row in rows])
+        rows = [
+            _Row(line.rail, line.text, line.notes, line.moment is self._here, width)
+            for line in self._outline
+        ]
+        if len(rows) < len(self._rows):
+            self.clear_options()
+            self._rows = []
+        for index, (row, before) in enumerate(zip(rows, self._rows, strict=False)):
+            if row != before:
+                self.replace_option_prompt_at_index(index, row.drawn())
+        self.add_options([Option(row.drawn()) for row in rows[len(self._rows) :]])
+        self._rows = rows
 
 
 class Ask(ModalScreen["str | None"]):
@@ -246,14 +275,6 @@ class Page(ModalScreen[None]):
             box.border_title = self._title
             box.border_subtitle = "Escape: close"
             yield Static(self._text, markup=False)
-
-
-def _drawn(line: Line, here: bool, width: int) -> Text:
-    """A row of the tree; where it is too long, the action is cut before the notes are."""
-    notes = f"  {printable(line.notes)}" if line.notes else ""
-    text = Text(printable(line.text), "bold reverse" if here else "")
-    text.truncate(max(8, width - cell_len(line.rail) - cell_len(notes)), overflow="ellipsis")
-    return _one_row(Text.assemble((line.rail, "dim"), text, (notes, "italic")))
 
 
 def _one_row(text: Text) -> Text:
