@@ -88,7 +88,8 @@ class JavaGameEnv(ForkableEnv[str, str]):
         return self._text
 
     def close(self) -> None:
-        """End the Java machine, and wait until it is gone."""
+        """End the episode and the Java machine, and wait until that is gone."""
+        self._record = None
         library, self._library = self._library, None
         if library is None:
             return

@@ -54,6 +54,7 @@ class JerichoEnv(ForkableEnv[str, str]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """Start the game."""
+        frotz.check_story(self.story)  # the interpreter opens it again, or ends the process
         super().reset(seed=seed)
         dice = _dice_of(options or {})
         self._text = self._fresh().start(frotz.seed_from(self.np_random) if dice is None else dice)
@@ -95,7 +96,11 @@ class JerichoEnv(ForkableEnv[str, str]):
         return {"game": self.story.name, "content": self.content, "supported": self.supported}
 
     def close(self) -> None:
-        """Unload the interpreter."""
+        """Unload the interpreter, which ends the episode."""
+        self._record = None
+        self._unload()
+
+    def _unload(self) -> None:
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -109,7 +114,7 @@ class JerichoEnv(ForkableEnv[str, str]):
     def _fresh(self) -> frotz.Machine:
         """The machine, or a new one where a crash left the old one in an unknown condition."""
         if self._opened is not None and self._opened.halted:
-            self.close()
+            self._unload()
         return self._machine
 
     def _info(self) -> dict[str, Any]:

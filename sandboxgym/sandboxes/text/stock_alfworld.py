@@ -145,7 +145,8 @@ class StockALFWorldEnv(ForkableEnv[str, str]):
         }
 
     def close(self) -> None:
-        """Let go of the engine; the next one takes over its library."""
+        """End the episode and let go of the engine; the next one takes over its library."""
+        self._record = None
         self._position = None
 
     def _info(self) -> dict[str, Any]:

@@ -53,6 +53,9 @@ class StockPosition:
     last_action: Any
     moves: int
 
+    def __deepcopy__(self, memo: Any) -> StockPosition:
+        return self
+
     @property
     def observation(self) -> str:
         """What the game says."""
@@ -152,7 +155,7 @@ def _new_environment() -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             "ALFWorld's own engine is not installed (and is slow to build): pip install "
-            '"sandboxgym[textworld]"; sandboxgym/ALFWorld-v0 plays the same games without it'
+            '"sandboxgym[stock-alfworld]"; sandboxgym/ALFWorld-v0 plays the same games without it'
         ) from error
     return AlfredDemangler(PddlEnv(textworld.EnvInfos(won=True, admissible_commands=True)))
 

@@ -137,7 +137,11 @@ class TextWorldEnv(ForkableEnv[str, str]):
         return {"game": self.name, "content": self.content}
 
     def close(self) -> None:
-        """Unload the interpreter and remove its files."""
+        """Unload the interpreter and remove its files, which ends the episode."""
+        self._record = None
+        self._unload()
+
+    def _unload(self) -> None:
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -151,7 +155,7 @@ class TextWorldEnv(ForkableEnv[str, str]):
     def _fresh(self) -> Play:
         """The play, or a new one where the interpreter of the old one has halted."""
         if self._opened is not None and self._opened.machine.halted:
-            self.close()
+            self._unload()
         return self._play
 
     def _info(self, moment: Any) -> dict[str, Any]:
