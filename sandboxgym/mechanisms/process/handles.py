@@ -170,7 +170,7 @@ class Process:
         except OSError as error:
             raise UncapturedStateError(
                 f"no connection to another process can be opened ({error.strerror}): keep fewer "
-                "snapshots (max_templates=...), or allow more open files (ulimit -n)"
+                "snapshots, or templates (ProcessEnv(..., max_templates=...)), or raise `ulimit -n`"
             ) from error
         try:
             forked = self.ask("fork", descriptor=theirs.fileno())
@@ -219,7 +219,7 @@ class Process:
         if isinstance(error, TimeoutError):
             raise WorkerTimeoutError(
                 f"the environment did not answer within {self.timeout} s and its process was ended:"
-                " reset or restore to go on, or allow it more time with timeout=..."
+                " reset or restore to go on, or allow it more time: ProcessEnv(..., timeout=...)"
             ) from None
         if isinstance(error, EOFError | ConnectionError):
             raise WorkerLostError(
