@@ -9,6 +9,7 @@ never guessed at.
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -17,10 +18,20 @@ import gymnasium as gym
 
 from sandboxgym.core import rng
 from sandboxgym.core.describe import described, fingerprints
-from sandboxgym.core.errors import UncapturedStateError, UnknownWrapperError
+from sandboxgym.core.errors import (
+    ReproductionError,
+    UncapturedStateError,
+    UnknownWrapperError,
+)
 from sandboxgym.core.snapshot import Transition, WrapperState
 from sandboxgym.core.tensors import plain, revived
-from sandboxgym.core.wrapper_rules import GYMNASIUM_RULES, View, WrapperRule, handed_through
+from sandboxgym.core.wrapper_rules import (
+    GYMNASIUM_RULES,
+    View,
+    WrapperRule,
+    handed_through,
+    recorded_arguments,
+)
 
 AnyWrapper: TypeAlias = gym.Wrapper[Any, Any, Any, Any]
 
@@ -99,10 +110,22 @@ def functions_of(wrapper: AnyWrapper) -> dict[str, str]:
 
 
 def constructed_with(wrapper: AnyWrapper) -> dict[str, Any]:
-    """The arguments of a wrapper's constructor, to construct another one that shares none."""
+    """The arguments of a wrapper's constructor, to construct another one that shares none.
+
+    Raises:
+        ReproductionError: The wrapper did not record all of them.
+    """
+    arguments = _arguments(wrapper)
+    for name in _parameters(type(wrapper)):
+        if name not in arguments:
+            raise ReproductionError(
+                f"{type(wrapper).__name__} does not record its argument {name!r}, so another one "
+                "would have the default value: pass it to RecordConstructorArgs.__init__ in the "
+                "wrapper's constructor"
+            )
     return {
         name: value if isinstance(value, ModuleType) else copy.deepcopy(value)
-        for name, value in _arguments(wrapper).items()
+        for name, value in arguments.items()
     }
 
 
@@ -167,6 +190,11 @@ def _find(wrapper: AnyWrapper) -> WrapperRule | None:
 
 
 def _arguments(wrapper: AnyWrapper) -> dict[str, Any]:
-    """The arguments of a wrapper's constructor as Gymnasium recorded them, without `env`."""
-    saved: dict[str, Any] = getattr(wrapper, "_saved_kwargs", {})
-    return {name: value for name, value in saved.items() if name != "env"}
+    rule = _find(wrapper)
+    return recorded_arguments(wrapper) if rule is None else rule.arguments(wrapper)
+
+
+def _parameters(cls: type[AnyWrapper]) -> list[str]:
+    """The named parameters of a wrapper's constructor that come after the environment."""
+    parameters = list(inspect.signature(cls).parameters.values())[1:]
+    return [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

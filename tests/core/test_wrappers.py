@@ -331,17 +331,29 @@ def test_forks_share_no_space_that_was_given_as_an_argument():
 class Unrecorded(gym.Wrapper, RecordConstructorArgs):
     """Forgets one of its arguments."""
 
-    def __init__(self, env, needed):
+    def __init__(self, env, by=1, **others):
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
 
 
-def test_a_wrapper_that_recorded_too_little_is_refused_by_fork():
-    sg.stateless_wrapper(Unrecorded)
-    env = Unrecorded(Drift(), 1)
-    env.reset(seed=1)
-    with pytest.raises(errors.ReproductionError, match=r"Unrecorded cannot be built again.*needed"):
-        sg.fork(env, 1)
+class Misrecorded(gym.Wrapper, RecordConstructorArgs):
+    """Records an argument that it does not take."""
+
+    def __init__(self, env):
+        RecordConstructorArgs.__init__(self, by=1)
+        gym.Wrapper.__init__(self, env)
+
+
+def test_wrappers_that_recorded_other_arguments_than_they_take_are_refused_by_fork():
+    for cls, match in (
+        (Unrecorded, "does not record its argument 'by'"),
+        (Misrecorded, r"cannot be built again.*by"),
+    ):
+        sg.stateless_wrapper(cls)
+        env = cls(Drift())
+        env.reset(seed=1)
+        with pytest.raises(errors.ReproductionError, match=match):
+            sg.fork(env, 1)
 
 
 def same_function(left, right):

@@ -13,9 +13,22 @@ from sandboxgym.core.wrapper_rules import (
     rendering,
     rewards,
 )
-from sandboxgym.core.wrapper_rules.rule import Statistics, View, WrapperRule, handed_through
+from sandboxgym.core.wrapper_rules.rule import (
+    Statistics,
+    View,
+    WrapperRule,
+    handed_through,
+    recorded_arguments,
+)
 
-__all__ = ["GYMNASIUM_RULES", "Statistics", "View", "WrapperRule", "handed_through"]
+__all__ = [
+    "GYMNASIUM_RULES",
+    "Statistics",
+    "View",
+    "WrapperRule",
+    "handed_through",
+    "recorded_arguments",
+]
 
 GYMNASIUM_RULES: dict[str, WrapperRule] = {
     **counters.RULES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandboxgym.core.wrapper_rules.rule import WrapperRule
+from sandboxgym.core.wrapper_rules.rule import WrapperRule, with_multidiscrete
 
 _STICKY = ("last_action", "is_sticky_actions", "num_repeats", "repeats_taken")
 
@@ -14,11 +14,21 @@ def _set_sticky(wrapper: Any, state: dict[str, Any]) -> None:
         setattr(wrapper, name, state[name])
 
 
+def _sticky_arguments(wrapper: Any) -> dict[str, Any]:
+    return {
+        "repeat_action_probability": wrapper.repeat_action_probability,
+        "repeat_action_duration": wrapper.repeat_action_duration_range,
+    }
+
+
 _FUNCTION_OF_ACTION = WrapperRule(recomputable=True)
-_PURE = ("ClipAction", "DiscretizeAction", "RescaleAction")
+_PURE = ("ClipAction", "RescaleAction")
 
 RULES = {
     **{f"gymnasium.wrappers.transform_action:{name}": _FUNCTION_OF_ACTION for name in _PURE},
+    "gymnasium.wrappers.transform_action:DiscretizeAction": WrapperRule(
+        recomputable=True, arguments=with_multidiscrete
+    ),
     "gymnasium.wrappers.transform_action:TransformAction": WrapperRule(
         recomputable=True,
         captured="nothing: the function has to be pure",
@@ -28,6 +38,7 @@ RULES = {
         get=lambda wrapper: {name: getattr(wrapper, name) for name in _STICKY},
         set=_set_sticky,
         recomputable=True,
+        arguments=_sticky_arguments,
         captured="the last action, and how often it was and will be repeated",
         note="it draws from the environment's generator, which the recipe notes",
     ),

@@ -22,18 +22,34 @@ def _view_converted(wrapper: Any, last: Transition) -> Transition:
     )
 
 
-_RULE = WrapperRule(
-    view=_view_converted,
-    recomputable=True,
-    note="snapshots hold numpy arrays; a restore gives back torch and jax arrays",
-)
+def _frameworks(wrapper: Any) -> dict[str, Any]:
+    return {
+        "env_xp": wrapper._env_xp,
+        "target_xp": wrapper._target_xp,
+        "env_device": wrapper._env_device,
+        "target_device": wrapper._target_device,
+    }
+
+
+def _device(wrapper: Any) -> dict[str, Any]:
+    return {"device": wrapper._target_device}
+
+
+def _no_arguments(wrapper: Any) -> dict[str, Any]:
+    return {}
+
 
 RULES = {
-    f"gymnasium.wrappers.{module}:{name}": _RULE
-    for module, name in (
-        ("array_conversion", "ArrayConversion"),
-        ("jax_to_numpy", "JaxToNumpy"),
-        ("jax_to_torch", "JaxToTorch"),
-        ("numpy_to_torch", "NumpyToTorch"),
+    f"gymnasium.wrappers.{name}": WrapperRule(
+        view=_view_converted,
+        recomputable=True,
+        arguments=arguments,
+        note="snapshots hold numpy arrays; a restore gives back torch and jax arrays",
+    )
+    for name, arguments in (
+        ("array_conversion:ArrayConversion", _frameworks),
+        ("jax_to_numpy:JaxToNumpy", _no_arguments),
+        ("jax_to_torch:JaxToTorch", _device),
+        ("numpy_to_torch:NumpyToTorch", _device),
     )
 }

@@ -87,6 +87,10 @@ def _view_episode(wrapper: Any, last: Transition) -> Transition:
     return replace(last, info={**last.info, wrapper._stats_key: episode})
 
 
+def _episode_arguments(wrapper: Any) -> dict[str, Any]:
+    return {"buffer_length": wrapper.return_queue.maxlen, "stats_key": wrapper._stats_key}
+
+
 def _set_ended(wrapper: Any, state: dict[str, Any]) -> None:
     wrapper._ended = state["ended"]
 
@@ -130,6 +134,7 @@ RULES = {
         recomputable=True,
         get_clock=_get_episode_clock,
         set_clock=_set_episode_clock,
+        arguments=_episode_arguments,
         captured="return and length so far, the number of episodes, the three queues",
         note="times are put back too, but are not in the digest",
     ),

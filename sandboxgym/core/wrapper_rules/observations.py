@@ -9,11 +9,21 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 
 from sandboxgym.core.snapshot import Transition
 from sandboxgym.core.wrapper_rules.counters import refill
-from sandboxgym.core.wrapper_rules.rule import WrapperRule
+from sandboxgym.core.wrapper_rules.rule import (
+    WrapperRule,
+    recorded_arguments,
+    with_multidiscrete,
+)
 
 
 def _view_observation(wrapper: Any, last: Transition) -> Transition:
     return replace(last, obs=wrapper.observation(last.obs))
+
+
+def _render_arguments(wrapper: Any) -> dict[str, Any]:
+    """Gymnasium 1.2 records two of the arguments under names that they do not have."""
+    renamed = {"pixels_only": "render_only", "pixels_key": "render_key"}
+    return {renamed.get(name, name): value for name, value in recorded_arguments(wrapper).items()}
 
 
 def _set_timesteps(wrapper: Any, state: dict[str, Any]) -> None:
@@ -40,7 +50,6 @@ def _set_buffer(wrapper: Any, state: dict[str, Any]) -> None:
 
 _FUNCTION_OF_OBSERVATION = WrapperRule(view=_view_observation, recomputable=True)
 _PURE = (
-    "DiscretizeObservation",
     "DtypeObservation",
     "FilterObservation",
     "FlattenObservation",
@@ -52,6 +61,9 @@ _PURE = (
 
 RULES = {
     **{f"gymnasium.wrappers.transform_observation:{n}": _FUNCTION_OF_OBSERVATION for n in _PURE},
+    "gymnasium.wrappers.transform_observation:DiscretizeObservation": WrapperRule(
+        view=_view_observation, recomputable=True, arguments=with_multidiscrete
+    ),
     "gymnasium.wrappers.transform_observation:TransformObservation": WrapperRule(
         view=_view_observation,
         captured="nothing: the function has to be pure",
@@ -59,6 +71,7 @@ RULES = {
     ),
     "gymnasium.wrappers.transform_observation:AddRenderObservation": WrapperRule(
         view=None,
+        arguments=_render_arguments,
         note="the image is not drawn again, since drawing may have effects",
     ),
     "gymnasium.wrappers.stateful_observation:TimeAwareObservation": WrapperRule(

@@ -11,9 +11,20 @@ from sandboxgym.core.snapshot import Transition
 View: TypeAlias = Callable[[Any, Transition], Transition]
 
 
+def recorded_arguments(wrapper: Any) -> dict[str, Any]:
+    """The arguments of a wrapper's constructor as Gymnasium recorded them, without `env`."""
+    saved: dict[str, Any] = getattr(wrapper, "_saved_kwargs", {})
+    return {name: value for name, value in saved.items() if name != "env"}
+
+
 def handed_through(wrapper: Any, last: Transition) -> Transition:
     """The view of a wrapper that changes nothing of what the level below returns."""
     return last
+
+
+def with_multidiscrete(wrapper: Any) -> dict[str, Any]:
+    """The arguments of wrappers that discretize; before 1.4 one of them was not recorded."""
+    return {**recorded_arguments(wrapper), "multidiscrete": wrapper.multidiscrete}
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,8 @@ class WrapperRule:
         get_clock: Returns what follows the wall clock; it is kept out of digests.
         set_clock: Puts that back.
         statistics: Its running statistics, if it has any; they are kept out of digests too.
+        arguments: Returns the arguments that it was constructed with, without `env`. Given for
+            those that some version of Gymnasium records wrongly, or in part.
         captured: For the documentation: what is captured.
         note: For the documentation: what else to know.
     """
@@ -59,5 +72,6 @@ class WrapperRule:
     get_clock: Callable[[Any], dict[str, Any]] = lambda wrapper: {}
     set_clock: Callable[[Any, dict[str, Any]], None] = lambda wrapper, clock: None
     statistics: Statistics | None = None
+    arguments: Callable[[Any], dict[str, Any]] = recorded_arguments
     captured: str = "nothing: it keeps nothing between steps"
     note: str = ""

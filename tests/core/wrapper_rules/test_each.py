@@ -41,7 +41,9 @@ CASES = {
     "Autoreset": lambda: wrappers.Autoreset(TimeLimit(Drift(), 3)),
     "PassiveEnvChecker": case("PassiveEnvChecker"),
     "OrderEnforcing": case("OrderEnforcing"),
-    "RecordEpisodeStatistics": lambda: wrappers.RecordEpisodeStatistics(TimeLimit(Drift(), 4)),
+    "RecordEpisodeStatistics": lambda: wrappers.RecordEpisodeStatistics(
+        TimeLimit(Drift(), 4), buffer_length=2, stats_key="all"
+    ),
     "DelayObservation": case("DelayObservation", 2),
     "DtypeObservation": case("DtypeObservation", np.float64),
     "FilterObservation": case("FilterObservation", ["where"], world=DICT),
@@ -49,7 +51,7 @@ CASES = {
     "FrameStackObservation": case("FrameStackObservation", 3),
     "GrayscaleObservation": case("GrayscaleObservation", world=IMAGE),
     "TransformObservation": case("TransformObservation", doubled, None),
-    "DiscretizeObservation": case("DiscretizeObservation", 5),
+    "DiscretizeObservation": case("DiscretizeObservation", 5, multidiscrete=True),
     "MaxAndSkipObservation": case("MaxAndSkipObservation", 3),
     "NormalizeObservation": case("NormalizeObservation"),
     "AddRenderObservation": case("AddRenderObservation", render_only=False, world=DRAWN),
@@ -61,7 +63,7 @@ CASES = {
         "AtariPreprocessing", screen_size=8, terminal_on_life_loss=True, noop_max=4, world=IMAGE
     ),
     "ClipAction": case("ClipAction", world=MOVES),
-    "DiscretizeAction": case("DiscretizeAction", 4, world=MOVES),
+    "DiscretizeAction": case("DiscretizeAction", 4, multidiscrete=True, world=MOVES),
     "TransformAction": case("TransformAction", doubled, None, world=MOVES),
     "RescaleAction": case("RescaleAction", np.float32(0), np.float32(2), world=MOVES),
     "StickyAction": case("StickyAction", 0.5, (1, 3)),
