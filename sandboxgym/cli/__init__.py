@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from sandboxgym.cli import bench, check, doctor, play
+from sandboxgym.cli import bench, check, doctor, play, store
 from sandboxgym.cli import list as list_
 from sandboxgym.cli.outcome import BROKEN_PIPE, INTERRUPTED, UNUSABLE, UnusableInputError
 from sandboxgym.conformance.source import EnvironmentNotFoundError
@@ -20,7 +20,7 @@ from sandboxgym.core.version import __version__
 
 __all__ = ["main"]
 
-COMMANDS = (list_, check, bench, doctor, play)
+COMMANDS = (list_, check, bench, doctor, play, store)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -24,15 +24,10 @@ class BlobCache:
 
     def add(self, blob: Blob) -> None:
         """Keep a blob."""
-        self.forget(blob.key)
+        if blob.key in self._blobs:
+            self.bytes -= len(self._blobs.pop(blob.key).content)
         self._blobs[blob.key] = blob
         self.bytes += len(blob.content)
         while self.bytes > self.budget_bytes:
             _, oldest = self._blobs.popitem(last=False)
             self.bytes -= len(oldest.content)
-
-    def forget(self, key: bytes) -> None:
-        """Do without a blob, if it is here."""
-        blob = self._blobs.pop(key, None)
-        if blob is not None:
-            self.bytes -= len(blob.content)

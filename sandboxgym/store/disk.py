@@ -28,6 +28,7 @@ from sandboxgym.store.manifest import Manifest, Pack
 from sandboxgym.store.record import MAX_HEADER, Base, Header, parse_header, read_blob, write_blob
 
 MAX_DEPTH = 16
+NO_BLOBS = BlobCache(0)
 
 
 class Disk:
@@ -177,7 +178,7 @@ class Disk:
     def _read_again(self, key: bytes, place: Place, limit: int) -> Blob:
         """Read a blob; where it is not (any more) what the index says, look once more."""
         try:
-            return self.read_at(place, limit)
+            return self.read_at(place, limit, self.cache)
         except (StoreCorruptError, FileNotFoundError):
             with locked(self.folder / "lock"):
                 self.reload()
@@ -193,8 +194,13 @@ class Disk:
         self.manifest = manifests.EMPTY
         self.index = Index(ticks=self.index.ticks)
 
-    def read_at(self, place: Place, limit: int) -> Blob:
+    def read_at(self, place: Place, limit: int, known: BlobCache | None = None) -> Blob:
         """Read the blob of a record from its pack, and its bases before it.
+
+        Args:
+            place: The record.
+            limit: How large the blob may be.
+            known: Blobs that need not be read to serve as a base.
 
         Raises:
             StoreCorruptError: The record, or one of its bases, is damaged.
@@ -202,8 +208,7 @@ class Disk:
         """
         descriptor = os.open(self.path(place.pack), os.O_RDONLY | os.O_CLOEXEC)
         try:
-            limits = (limit, self.max_bytes)
-            return _read_record(descriptor, place.offset, place.header, limits)
+            return _read_record(descriptor, place, (limit, self.max_bytes), known or NO_BLOBS)
         except ValueError as error:
             self._bad[place.header.key] = place
             name = f"{place.header.kind.name} {place.header.key.hex()}"
@@ -258,7 +263,8 @@ class Disk:
         if place.header.size > max(4 * size, 2**16):
             return None
         try:
-            blob = self.cache.get(place.header.key) or self.read_at(place, place.header.size)
+            blob = self.cache.get(place.header.key)
+            blob = blob or self.read_at(place, place.header.size, self.cache)
         except StoreCorruptError:
             return None
         return Base(blob.content, place.header.depth, place.offset)
@@ -311,36 +317,40 @@ class Disk:
             os.close(descriptor)
 
 
-def _read_record(descriptor: int, offset: int, expected: Header, limits: tuple[int, int]) -> Blob:
+def _read_record(descriptor: int, place: Place, limits: tuple[int, int], known: BlobCache) -> Blob:
     """Read a blob and the bases that it is written against.
 
     Args:
         descriptor: The pack.
-        offset: Where the record begins.
-        expected: The header that the index has for it.
+        place: What the index has for it.
         limits: How large the content may be, and how large that of a base.
+        known: Blobs that need not be read to serve as a base.
 
     Raises:
         ValueError: Another record is there, or it is damaged.
     """
+    offset = place.offset
     header = parse_header(os.pread(descriptor, MAX_HEADER, offset))
-    if header != expected:
+    if header != place.header:
         raise ValueError("another record is in its place")
     if header.depth > MAX_DEPTH:
         raise ValueError(f"it needs {header.depth} bases")
     chain = [(header, _stored(descriptor, offset, header, limits[0]))]
-    while header.depth > 0:
+    blob = None
+    while header.depth > 0 and blob is None:
         if not 0 < header.back <= offset:
             raise ValueError("its base lies outside of the pack")
         offset -= header.back
         base = parse_header(os.pread(descriptor, MAX_HEADER, offset))
         if base.depth != header.depth - 1:
             raise ValueError(f"its base needs {base.depth} bases, it {header.depth}")
-        chain.append((base, _stored(descriptor, offset, base, limits[1])))
+        blob = known.get(base.key)
+        if blob is None:
+            chain.append((base, _stored(descriptor, offset, base, limits[1])))
         header = base
-    blob = read_blob(*chain.pop(), None)
-    while chain:
-        blob = read_blob(*chain.pop(), blob.content)
+    for header, stored in reversed(chain):
+        blob = read_blob(header, stored, blob.content if blob is not None else None)
+    assert blob is not None
     return blob
 
 

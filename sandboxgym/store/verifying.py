@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 from sandboxgym.core.errors import SnapshotCorruptError, StoreCorruptError
 from sandboxgym.store.blob import Blob
+from sandboxgym.store.cache import BlobCache
 from sandboxgym.store.disk import Disk
 from sandboxgym.store.index import Damage
 from sandboxgym.store.pieces import join
 from sandboxgym.store.rewriting import needed
 from sandboxgym.store.shelf import Fault
+
+_CACHE_BYTES = 2**26
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Findings:
 def inspect(disk: Disk) -> Findings:
     """Read every blob, then put every snapshot together. Only while `disk.changing`."""
     faults = [_damage(disk, damage) for damage in disk.index.damage]
-    reasons = _unreadable_blobs(disk)
+    read = BlobCache(_CACHE_BYTES)  # what is in the store's own cache may be gone on disk
+    reasons = _unreadable_blobs(disk, read)
     users: dict[bytes, list[str]] = {key: [] for key in reasons}
     corrupt = set(reasons)
     for frame in list(disk.index.entries):
@@ -32,7 +36,7 @@ def inspect(disk: Disk) -> Findings:
         for key, reason in problems.items():
             reasons.setdefault(key, reason)
             users.setdefault(key, []).append(frame.hex())
-        fault = None if problems else _cannot_be_joined(disk, frame)
+        fault = None if problems else _cannot_be_joined(disk, frame, read)
         if fault is not None:
             corrupt.add(frame)
             faults.append(Fault(f"FRAME {frame.hex()}", fault, (frame.hex(),)))
@@ -47,11 +51,11 @@ def _damage(disk: Disk, damage: Damage) -> Fault:
     )
 
 
-def _unreadable_blobs(disk: Disk) -> dict[bytes, str]:
+def _unreadable_blobs(disk: Disk, read: BlobCache) -> dict[bytes, str]:
     reasons: dict[bytes, str] = {}
     for key, place in disk.index.blobs.items():
         try:
-            disk.read_at(place, disk.max_bytes)
+            read.add(disk.read_at(place, disk.max_bytes, read))
         except (StoreCorruptError, OSError) as error:
             reasons[key] = str(error.__cause__ or error)
     return reasons
@@ -67,14 +71,14 @@ def _problems(disk: Disk, frame: bytes, reasons: dict[bytes, str]) -> dict[bytes
     return missing | {key: reasons[key] for key in keys if key in reasons}
 
 
-def _cannot_be_joined(disk: Disk, frame: bytes) -> str | None:
+def _cannot_be_joined(disk: Disk, frame: bytes, read: BlobCache) -> str | None:
     state = disk.index.state_of(frame)
 
-    def read(key: bytes, limit: int) -> Blob:
-        return disk.cache.get(key) or disk.read_at(disk.index.blobs[key], limit)
+    def read_blob(key: bytes, limit: int) -> Blob:
+        return read.get(key) or disk.read_at(disk.index.blobs[key], limit, read)
 
     try:
-        join(frame, state if state in disk.index.blobs else None, read, disk.max_bytes)
+        join(frame, state if state in disk.index.blobs else None, read_blob, disk.max_bytes)
     except (SnapshotCorruptError, StoreCorruptError) as error:
         return str(error)
     return None

@@ -96,7 +96,7 @@ def test_a_corrupt_blob_is_named_with_the_snapshots_that_need_it(tmp_path, kind)
 
 def test_a_corrupt_state_is_dropped_down_to_its_recipe_on_request(tmp_path):
     store, keys = fill(tmp_path)
-    offset, name = place_of(store, keys[3], Kind.STATE)
+    offset, _ = place_of(store, keys[3], Kind.STATE)
     flip(pack_of(tmp_path), offset + 20)
     store = sg.SnapshotStore(tmp_path)
     store.gc(drop_corrupt=True)
