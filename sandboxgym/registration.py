@@ -31,6 +31,10 @@ def register_all() -> None:
     """Register every environment of this package, and the state APIs of those of others."""
     register_native("ale_py.env:AtariEnv", "sandboxgym.sandboxes.classic.ale:AtariState")
     register_native("gymnasium.envs.mujoco", "sandboxgym.sandboxes.classic.mujoco:MujocoState")
+    for name in ("cliffwalking:CliffWalkingEnv", "frozen_lake:FrozenLakeEnv", "taxi:TaxiEnv"):
+        register_native(
+            f"gymnasium.envs.toy_text.{name}", "sandboxgym.sandboxes.classic.toy_text:TableState"
+        )
     gym.register("sandboxgym/Crafter-v0", "sandboxgym.sandboxes.classic.crafter:CrafterEnv")
     gym.register("sandboxgym/NetHack-v0", "sandboxgym.sandboxes.classic.nethack:NetHackEnv")
     register(

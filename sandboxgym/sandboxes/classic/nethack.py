@@ -57,12 +57,12 @@ class NetHackEnv(gym.Env[Observation, Any]):
         core, display, levels = (int(number) for number in self.np_random.integers(2**31, size=3))
         self._game.seed(core=core, disp=display, reseed=False, lgen=levels)
         obs, info = self._game.reset(options=options)
-        return _copied(obs), info
+        return _copied(obs), _plain(info)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take an action."""
         obs, reward, terminated, truncated, info = self._game.step(action)
-        return _copied(obs), float(reward), bool(terminated), bool(truncated), info
+        return _copied(obs), float(reward), bool(terminated), bool(truncated), _plain(info)
 
     def render(self) -> Any:
         """The terminal, as NLE renders it."""
@@ -76,3 +76,8 @@ class NetHackEnv(gym.Env[Observation, Any]):
 def _copied(obs: Observation) -> Observation:
     """NLE hands out the arrays that it writes the next observation into."""
     return {name: array.copy() for name, array in obs.items()}
+
+
+def _plain(info: dict[str, Any]) -> dict[str, Any]:
+    """How the game ended is an `enum` of NLE's: its name says the same."""
+    return {**info, "end_status": info["end_status"].name}

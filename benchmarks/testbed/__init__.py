@@ -1,0 +1,1 @@
+"""The test bed: real environments through `forkable`, each compared with one never forked."""

@@ -1,0 +1,199 @@
+"""Run the test bed, in pieces, and write its table.
+
+    python -m benchmarks.testbed "CartPole-v1" "Ant-v5" --seconds 60
+    python -m benchmarks.testbed --family MuJoCo --conformance
+    python -m benchmarks.testbed --write-docs
+
+Results are added to benchmarks/results/testbed.json: a run goes on where the last one stopped, until
+an environment has made `--round-trips`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+import sandboxgym
+from benchmarks.testbed import environments, table
+from benchmarks.testbed.environments import ENTRIES, Entry
+from benchmarks.testbed.latency import latencies
+from benchmarks.testbed.trips import Tally, Traveller
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "testbed.json"
+PAGE = ROOT / "docs" / "testbed.md"
+
+
+def main() -> int:
+    """Returns 1 where something differed silently."""
+    options = _options()
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"environments": {}}
+    results.update(python=platform.python_version(), gymnasium=gym.__version__)
+    rows = results["environments"]
+    if not options.write_docs:
+        for entry in _chosen(options):
+            if not environments.installed(entry):
+                print(f"{entry.id}: {entry.needs} is not installed")
+                continue
+            rows[entry.id] = _row(entry, rows.get(entry.id), options)
+            results["environments"] = {id: rows[id] for id in ENTRIES if id in rows}
+            RESULTS.parent.mkdir(exist_ok=True)
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    else:
+        PAGE.write_text(table.with_table(PAGE.read_text("utf-8"), results), "utf-8")
+    return int(any(row["silent_differences"] for row in rows.values()))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Raw)
+    parser.add_argument("ids", nargs="*", help="environments of the test bed; all by default")
+    parser.add_argument("--family", help="those of one family")
+    parser.add_argument("--round-trips", type=int, default=1000, help="for each environment")
+    parser.add_argument("--seconds", type=float, default=110.0, help="at most, for each")
+    parser.add_argument("--conformance", action="store_true", help="run the conformance suite")
+    parser.add_argument("--anew", action="store_true", help="forget earlier results")
+    parser.add_argument("--write-docs", action="store_true", help="write the table, run nothing")
+    return parser.parse_args()
+
+
+class _Raw(argparse.RawDescriptionHelpFormatter):
+    """Keeps the examples on lines of their own."""
+
+
+def _chosen(options: argparse.Namespace) -> list[Entry]:
+    for id in options.ids:
+        if id not in ENTRIES:
+            raise SystemExit(f"{id!r} is not in the test bed: {', '.join(ENTRIES)}")
+    return [
+        entry
+        for entry in ENTRIES.values()
+        if (not options.ids or entry.id in options.ids)
+        and (options.family is None or entry.family == options.family)
+    ]
+
+
+def _row(entry: Entry, before: dict[str, Any] | None, options: argparse.Namespace) -> dict[str, Any]:
+    before = None if options.anew else before
+    if options.conformance and before is not None:
+        return {**before, "conformance": _conformance(entry, options.seconds)}
+    print(entry.id, end=": ", flush=True)
+    try:
+        env = environments.make_forkable(entry.id)
+    except sandboxgym.SandboxGymError as error:
+        print("refused:", error)
+        return _refused(entry, error)
+    try:
+        row = _travelled(entry, env, before, options)
+    finally:
+        env.close()
+    print(
+        f"{row['mechanism']}, {row['round_trips']} round trips, {row['silent_differences']} silent "
+        f"differences, {row['refusals']} refusals",
+        flush=True,
+    )
+    return row
+
+
+def _travelled(
+    entry: Entry, env: Any, before: dict[str, Any] | None, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Make the round trips that are still to be made, as far as the time allows."""
+    done = before["round_trips"] if before else 0
+    until = time.monotonic() + options.seconds
+    other, twin = environments.make_forkable(entry.id), environments.make(entry.id)
+    try:
+        seed = zlib.crc32(f"{entry.id} {done}".encode())
+        traveller = Traveller(env, other, twin, entry.depth, seed)
+        while done + traveller.tally.round_trips < options.round_trips and time.monotonic() < until:
+            traveller.trip()
+        measured = before["latency_ms"] if before else latencies(env, twin, entry.depth)
+    finally:
+        other.close()
+        twin.close()
+    return _summary(entry, env, before, traveller.tally, measured)
+
+
+def _summary(
+    entry: Entry,
+    env: Any,
+    before: dict[str, Any] | None,
+    tally: Tally,
+    measured: dict[str, float],
+) -> dict[str, Any]:
+    refused = Counter(before["refusal_messages"] if before else {}) + tally.refused
+    differences = (before["differences"] if before else []) + tally.silent
+    choice, fidelity = _choice(env), env.unwrapped.fidelity
+    return {
+        "id": entry.id,
+        "family": entry.family,
+        "verdict": "exact" if not differences else "silently wrong",
+        "mechanism": fidelity.mechanism,
+        "why": choice["why"],
+        "rejected": choice["rejected"],
+        "fidelity": {
+            "scope": sorted(fidelity.scope),
+            "portable": fidelity.portable,
+            "exact": fidelity.exact,
+            "cost": fidelity.cost,
+        },
+        "round_trips": (before["round_trips"] if before else 0) + tally.round_trips,
+        "deepest": max(before["deepest"] if before else 0, tally.deepest),
+        "silent_differences": len(differences),
+        "differences": differences[:5],
+        "refusals": sum(refused.values()),
+        "refusal_messages": dict(refused),
+        "latency_ms": measured,
+        "conformance": before.get("conformance") if before else None,
+    }
+
+
+def _choice(env: Any) -> dict[str, Any]:
+    choice = getattr(env.unwrapped, "choice", None)
+    if choice is None:
+        return {"why": "it has state hooks of its own", "rejected": []}
+    rejected = [{"mechanism": each.mechanism, "reason": each.reason} for each in choice.rejected]
+    return {"why": choice.why, "rejected": rejected}
+
+
+def _refused(entry: Entry, error: Exception) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "family": entry.family,
+        "verdict": "refused",
+        "mechanism": None,
+        "rejected": [],
+        "round_trips": 0,
+        "silent_differences": 0,
+        "refusals": 1,
+        "refusal_messages": {f"{type(error).__name__}: {error}": 1},
+    }
+
+
+def _conformance(entry: Entry, seconds: float) -> dict[str, Any]:
+    from sandboxgym.conformance import check_forkable
+
+    report = check_forkable(
+        f"{environments.__name__}:make_forkable",
+        kwargs={"id": entry.id},
+        depth=entry.conformance_depth,
+        seeds=range(5),
+        time_budget=seconds,
+    )
+    print(report)
+    counts = Counter(result.status for result in report.results)
+    return {
+        "counts": dict(sorted(counts.items())),
+        "not_passed": {r.name: f"{r.status}: {r.message}" for r in report.results if r.status != "passed"},
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,38 @@
+"""Gymnasium's toy text environments with a table of transitions: frozen lake, taxi, cliff walking.
+
+The table is thousands of entries that no step changes, and it differs where the map is drawn at
+random. So the state has its hash, and an environment with another table is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from typing import Any, ClassVar
+
+from sandboxgym.core.errors import UncapturedStateError
+from sandboxgym.mechanisms.attributes import Attributes
+
+
+class TableState(Attributes):
+    """All attributes, but the table of transitions `P` by its hash alone."""
+
+    left_alone: ClassVar[frozenset[str]] = frozenset({"P"})
+
+    def get(self, env: Any) -> dict[str, Any]:
+        """Attributes, and the hash of the table."""
+        return {"attributes": super().get(env), "table": _hash(env.P)}
+
+    def set(self, env: Any, state: dict[str, Any]) -> None:
+        """Put the attributes back, under the same table."""
+        if state["table"] != _hash(env.P):
+            raise UncapturedStateError(
+                f"this {type(env).__name__} has another table of transitions than the one that was "
+                "captured: make both with the same map (desc=..., map_name=...)"
+            )
+        super().set(env, state["attributes"])
+
+
+def _hash(table: Any) -> str:
+    # Marshalled in its version 2, equal values give equal bytes, whatever else refers to them.
+    return hashlib.blake2b(marshal.dumps(table, 2), digest_size=16).hexdigest()
