@@ -67,7 +67,7 @@ def _bench(options: argparse.Namespace) -> int:
         depths = sorted({min(depth, len(actions) - 1) for depth in options.depths})
         print(_account(options.env, env), file=progress, flush=True)
         if depths[-1] < max(options.depths):
-            print(f"no episode was longer than {len(actions)} steps", file=progress)
+            print(f"every episode that was tried ended by step {len(actions)}", file=progress)
         costs = [measure(env, seed, actions, depth, options.seconds) for depth in depths]
         fidelity = forking.Stack.of(env).base.fidelity
     except TooShortError as error:

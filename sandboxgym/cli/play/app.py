@@ -197,7 +197,9 @@ class PlayApp(App[None], inherit_bindings=False):
         self.query_one(Observation).show(self._seen(), self._rendering())
         self._offer(here)
         self.query_one(Tree).show(outline(timeline, self.palette.spell), here)
-        self.query_one("#title", Static).update(Text(f"{printable(self.title)}  {self._where()}"))
+        self.query_one("#title", Static).update(
+            Text(f"{printable(self.title)} · {printable(self._where())}")
+        )
         self.query_one("#status", Static).update(Text(self._status()))
 
     def _offer(self, here: Moment) -> None:
@@ -224,7 +226,7 @@ class PlayApp(App[None], inherit_bindings=False):
 
     def _where(self) -> str:
         branch = self.timeline.branch
-        return "the next step starts a branch" if branch is None else f"on {branch}"
+        return f"branch: {branch or 'a new one with the next step'}"
 
     def _status(self) -> str:
         timeline, last = self.timeline, self.timeline.here.last

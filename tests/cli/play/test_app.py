@@ -194,7 +194,7 @@ def test_a_moment_is_named_forked_and_reached_through_the_tree():
         await answer(app, pilot, "von vorn")
         assert app.timeline.here.step == 0
         assert app.timeline.branch == "von vorn"
-        assert "on von vorn" in text(app, "#title")
+        assert "branch: von vorn" in text(app, "#title")
 
         await pilot.press("end", "enter")
         await pilot.pause()
