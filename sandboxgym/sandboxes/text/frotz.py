@@ -30,6 +30,7 @@ _HEADER = 64  # bytes
 _SERIAL = slice(0x12, 0x18)  # in the header: the day on which the story was compiled,
 _CHECKSUM = slice(0x1C, 0x1E)  # which goes into the checksum too
 _STACK_WORDS = 1024
+_TEXT_BYTES = 8192
 _SEEDS = (1000, 2**31 - 1)
 _READ_KEY = 246  # the instruction that waits for a single key
 _TYPED = frozenset(map(chr, range(32, 127))) - {"\\"}  # a backslash begins the interpreter's keys
@@ -121,6 +122,7 @@ class Machine:
             or len(stack) != lib.getStackSize()
             or not 0 < counter < self._story_size
             or not (0 <= top <= _STACK_WORDS and 0 <= frame <= _STACK_WORDS)
+            or len(state["text"]) >= _TEXT_BYTES
         ):
             raise SnapshotCorruptError("this is not a state of this Z-machine story")
         memory[_SERIAL], memory[_CHECKSUM] = self._dated[_SERIAL], self._dated[_CHECKSUM]
