@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -86,6 +87,7 @@ class Lab:
         scripts: The recorded episodes; `record` fills it.
         doing: The episode that the check at work is about, for reports.
         facts: What is known of the environment; `record` fills it.
+        observer: The process whose descendants are what the environment started.
         import_path: Where this process found modules before any environment was made, which may go
             to another folder.
     """
@@ -98,6 +100,7 @@ class Lab:
     scripts: list[Script] = field(default_factory=list)
     doing: Script | None = None
     facts: Facts = field(default_factory=Facts)
+    observer: int = field(default_factory=os.getpid)
     import_path: list[str] = field(
         default_factory=lambda: [str(Path(entry).absolute()) for entry in sys.path]
     )
@@ -186,6 +189,11 @@ class Lab:
         self._subjects.append(subject)
         return subject
 
+    def let_go(self, subject: Subject) -> None:
+        """Close an environment before the check is over."""
+        self._subjects.remove(subject)
+        subject.close()
+
     def tidy(self) -> None:
         """Close all environments that the check made, all even where one cannot be closed."""
         subjects, self._subjects = self._subjects, []
@@ -240,5 +248,6 @@ def _in_words(fidelity: Fidelity) -> str:
             "portable" if fidelity.portable else "not portable",
             "exact" if fidelity.exact else "best effort",
             f"restores at a cost {fidelity.cost}",
+            *(["forks run in threads"] if fidelity.threads else []),
         )
     )

@@ -55,6 +55,7 @@ class Fidelity:
         portable: Whether a snapshot can be restored in another process and on another host.
         exact: True where a restored continuation equals the original one; False is best effort.
         cost: How the cost of a restore grows: "constant", or "linear in depth" for a replay.
+        threads: Whether forks may be used at the same time in several threads, each in one.
     """
 
     scope: frozenset[str] = frozenset({"memory"})
@@ -62,6 +63,7 @@ class Fidelity:
     portable: bool = True
     exact: bool = True
     cost: Literal["constant", "linear in depth"] = "constant"
+    threads: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sandboxgym.conformance import check_forkable
 from sandboxgym.conformance.checks import CHECKS
 from tests import mutants
 from tests.mutants import MUTANTS
-from tests.mutants.correct import CORRECT
+from tests.mutants.correct import CORRECT, ThreadedFerry
 
 for module in pkgutil.iter_modules(mutants.__path__):
     importlib.import_module(f"tests.mutants.{module.name}")
@@ -30,13 +30,15 @@ def test_a_mutant_is_caught_by_the_check_meant_for_it(mutant):
 @pytest.mark.parametrize("make", CORRECT, ids=lambda make: make.__name__)
 def test_a_correct_environment_passes_everything(make):
     report = check_forkable(make)
-    assert outcome(report, "passed") == {check.number for check in CHECKS}, report
+    not_run = set() if make is ThreadedFerry else {"26"}
+    assert outcome(report, "not run") == not_run, report
+    assert outcome(report, "passed") == {check.number for check in CHECKS} - not_run, report
 
 
 def test_alfworld_with_real_games_passes_everything(alfworld_games):
     kwargs = {"source": "real", "split": "valid_seen", "games_dir": str(alfworld_games.parent)}
     report = check_forkable("sandboxgym/ALFWorld-v0", kwargs=kwargs, seeds=[0], depth=8)
-    assert outcome(report, "passed") == {check.number for check in CHECKS}, report
+    assert outcome(report, "passed") == {check.number for check in CHECKS} - {"26"}, report
 
 
 def test_every_check_that_can_fail_has_a_mutant():

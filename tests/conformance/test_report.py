@@ -113,10 +113,10 @@ def test_a_gymnasium_id_with_a_class_as_entry_point_can_be_made_in_other_process
     assert not report.not_run
 
 
-def test_a_gymnasium_environment_without_hooks_is_checked_by_replay():
+def test_a_gymnasium_environment_without_hooks_is_made_forkable():
     report = check_forkable("CartPole-v1")
     assert report.ok
-    assert "replay" in report.mechanism
+    assert "native" in report.mechanism
 
 
 class RefusesWhatWasLoaded(Ferry):

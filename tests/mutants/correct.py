@@ -78,6 +78,14 @@ class Ferry(sg.ForkableEnv[np.ndarray, int]):
         self.cargo = state["cargo"]
 
 
+class ThreadedFerry(Ferry):
+    """Claims that its forks may run in threads."""
+
+    @property
+    def fidelity(self):
+        return sg.Fidelity(threads=True)
+
+
 class Dictionary(Ferry):
     """Nested observations, and commands of which not all are admissible at all times."""
 
@@ -174,6 +182,7 @@ class OneStep(sg.ForkableEnv[int, int]):
 
 CORRECT = [
     Ferry,
+    ThreadedFerry,
     Dictionary,
     OwnGenerator,
     OneStep,

@@ -2,6 +2,7 @@
 
 from sandboxgym.conformance.check import Check
 from sandboxgym.conformance.checks import (
+    concurrency,
     costs,
     determinism,
     digests,
@@ -12,6 +13,7 @@ from sandboxgym.conformance.checks import (
     refusals,
     restoring,
     travelling,
+    vectors,
 )
 
 CHECKS: tuple[Check, ...] = (
@@ -41,6 +43,10 @@ CHECKS: tuple[Check, ...] = (
     refusals.errors_change_nothing,
     costs.no_leaks,
     costs.latency,
+    concurrency.forks_in_threads,
+    concurrency.restores_in_many_processes,
+    vectors.in_a_sync_vector,
+    vectors.in_an_async_vector,
 )
 
 BY_NUMBER = {check.number: check for check in CHECKS}

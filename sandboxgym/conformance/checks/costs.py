@@ -1,108 +1,81 @@
-"""What forking costs: nothing may be left behind, and the times are reported."""
+"""What forking costs: nothing may be left behind, and times and memory are reported."""
 
 from __future__ import annotations
 
-import gc
 import statistics
-import tempfile
-import threading
 import time
-import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
+from sandboxgym.conformance import processes
 from sandboxgym.conformance.check import check
-from sandboxgym.conformance.lab import Lab
+from sandboxgym.conformance.lab import Case, Lab
 from sandboxgym.conformance.outcome import CheckFailedError
+from sandboxgym.conformance.usage import PYTHON_MEMORY, TOTAL_MEMORY, Meter, Usage, metered
 
 ROUNDS = 200
+FORKS = 5
 ATTEMPTS = 3
-BYTES_A_ROUND = 64
+ALLOWED_BYTES_A_ROUND = {PYTHON_MEMORY: 64, TOTAL_MEMORY: 20_000}
 TIMED_ROUNDS = 20
+HELD_SNAPSHOTS = 20
 
 
 @check("24-no-leaks", needs=("14",))
 def no_leaks(lab: Lab) -> str:
     """A search takes millions of snapshots; whatever one leaves behind, it leaves millions of."""
-    with _own_temporary_folder() as folder, _traced_memory():
+    with metered(lab.observer) as meter:
         script = lab.scripts[0]
         lab.doing = script
-        at = script.moments[-1]
-        subject = lab.make()
-        case = lab.case(subject, script, at)
-
-        def rounds(n: int) -> dict[str, int]:
-            for _ in range(n):
-                subject.restore(case.snapshot)
-                subject.step(case.rest[0])
-                subject.snapshot()
-            return _usage(folder)
-
-        # Caches fill up in the first rounds, and other parts of the process have needs of their
-        # own now and then. What still grows after that, and every time one looks, is a leak.
-        usage = [rounds(ROUNDS // 4)]
-        for _ in range(ATTEMPTS):
-            usage = [usage[-1], rounds(ROUNDS // 2), rounds(ROUNDS // 2)]
-            left = _left_behind(usage)
-            if left is None:
-                return f"counted: {', '.join(usage[0])}"
-    raise CheckFailedError(
-        f"{ROUNDS // 2} rounds of restore, step and snapshot left {left} behind, and so did the "
-        "next",
-        step=at,
-    )
+        case = lab.case(lab.make(), script, script.moments[-1])
+        counted = _repeat(meter, lambda: _forks(lab, case), f"{FORKS} forks, closed again,", case)
+        rounds = f"{ROUNDS // 2} rounds of restore, step and snapshot"
+        counted = _repeat(meter, lambda: _rounds(case), rounds, case)
+    return f"counted: {', '.join(counted)}"
 
 
-def _left_behind(usage: list[dict[str, int]]) -> str | None:
+def _rounds(case: Case) -> None:
+    for _ in range(ROUNDS // 2):
+        case.maker.restore(case.snapshot)
+        case.maker.step(case.rest[0])
+        case.maker.snapshot()
+
+
+def _forks(lab: Lab, case: Case) -> None:
+    case.maker.restore(case.snapshot)
+    for _ in range(FORKS):
+        (fork,) = lab.fork(case.maker, 1)
+        fork.step(case.rest[0])
+        lab.let_go(fork)
+
+
+def _repeat(meter: Meter, work: Callable[[], None], what: str, case: Case) -> Usage:
+    """Fail if some work leaves more behind every time that it is done.
+
+    Caches fill up in the first rounds, and other parts of the process have needs of their own now
+    and then. What still grows after that, and every time one looks, is a leak.
+    """
+    work()
+    usage = [meter.read()]
+    left: str | None = None
+    for _ in range(ATTEMPTS):
+        usage = [usage[-1]]
+        for _ in range(2):
+            work()
+            usage.append(meter.read(expected=usage[-1]))
+        left = _left_behind(usage)
+        if left is None:
+            return usage[0]
+    raise CheckFailedError(f"{what} left {left} behind, and so did the next", step=case.at)
+
+
+def _left_behind(usage: list[Usage]) -> str | None:
     """What grew from the first to the second count, and from that to the third."""
     for what in usage[0]:
         growth = min(usage[1][what] - usage[0][what], usage[2][what] - usage[1][what])
-        allowed = BYTES_A_ROUND * ROUNDS // 2 if what == "bytes of memory" else 0
-        if growth > allowed:
+        if growth > ALLOWED_BYTES_A_ROUND.get(what, 0) * ROUNDS // 2:
             return f"{growth} {what}"
     return None
-
-
-def _usage(folder: Path) -> dict[str, int]:
-    """Counts of what can leak, as far as this system lets itself be asked."""
-    gc.collect()
-    usage = {
-        "bytes of memory": tracemalloc.get_traced_memory()[0],
-        "temporary files": sum(1 for _ in folder.rglob("*")),
-        "threads": threading.active_count(),
-    }
-    if Path("/proc/self/fd").is_dir():
-        usage["open files"] = len(list(Path("/proc/self/fd").iterdir()))
-    children = list(Path("/proc/self/task").glob("*/children"))
-    if children:
-        usage["child processes"] = sum(len(file.read_text().split()) for file in children)
-    return usage
-
-
-@contextmanager
-def _own_temporary_folder() -> Iterator[Path]:
-    """Let `tempfile` use a folder of our own, in which every file that is left counts."""
-    before = tempfile.tempdir
-    with tempfile.TemporaryDirectory(prefix="sandboxgym-check-") as folder:
-        tempfile.tempdir = folder
-        try:
-            yield Path(folder)
-        finally:
-            tempfile.tempdir = before
-
-
-@contextmanager
-def _traced_memory() -> Iterator[None]:
-    running = tracemalloc.is_tracing()
-    if not running:
-        tracemalloc.start()
-    try:
-        yield
-    finally:
-        if not running:
-            tracemalloc.stop()
 
 
 @check("25-latency", needs=("10",))
@@ -129,11 +102,34 @@ def latency(lab: Lab) -> str:
         what: statistics.median(measure() for _ in range(TIMED_ROUNDS))
         for what, measure in timings.items()
     }
-    times = ", ".join(f"{what} {seconds * 1e6:.0f} us" for what, seconds in medians.items())
-    return f"{times}, {len(snapshot.to_bytes())} bytes as a file"
+    times = ", ".join(f"{what} {_spelled(seconds)}" for what, seconds in medians.items())
+    held = f", {_held(lab, case)} of memory held" if snapshot.held is not None else ""
+    way = f"by {snapshot.created_by}: {times}"
+    return f"{way}; a snapshot has {len(snapshot.to_bytes())} bytes as a file{held}"
+
+
+def _held(lab: Lab, case: Case) -> str:
+    """How much memory each snapshot takes in all processes, beside what they share."""
+
+    def taken() -> int:
+        pids = [lab.observer, *(p.pid for p in processes.descendants(lab.observer))]
+        return processes.memory(pids)
+
+    case.maker.restore(case.snapshot)
+    before = taken()
+    kept = []
+    for action in [*case.rest, *case.rest][:HELD_SNAPSHOTS]:
+        case.maker.restore(case.snapshot)
+        case.maker.step(action)
+        kept.append(case.maker.snapshot())
+    return f"{max(0, taken() - before) // len(kept) // 1024} kB"
 
 
 def _seconds(call: Callable[[], Any]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+def _spelled(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} us" if seconds < 0.01 else f"{seconds * 1e3:.0f} ms"

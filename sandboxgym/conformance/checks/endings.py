@@ -6,21 +6,23 @@ from typing import Any
 
 from sandboxgym.conformance.check import check
 from sandboxgym.conformance.lab import Around, Lab, Script, limited_to
+from sandboxgym.conformance.stacks import continues_under_wrappers
 from sandboxgym.conformance.subject import Subject, ended
 from sandboxgym.core.errors import SandboxGymError
 
 
 @check("17-wrapper-counters", needs=("08", "14"))
-def wrapper_counters(lab: Lab) -> str | None:
+def wrapper_counters(lab: Lab) -> str:
     """A counter that stays behind in a wrapper ends the restored episode at another step."""
     natural = lab.long_episode()
     if ended(natural.trace[-1]):
         _ends_at_the_same_step(lab, natural)
     limit = limited_to(max(1, len(natural.actions) - 1))
     _ends_at_the_same_step(lab, lab.long_episode(limit), limit)
+    stacks = continues_under_wrappers(lab)
     if ended(natural.trace[-1]):
-        return None
-    return f"no episode ended by itself within {len(natural.actions)} steps"
+        return stacks
+    return f"{stacks}; no episode ended by itself within {len(natural.actions)} steps"
 
 
 def _ends_at_the_same_step(lab: Lab, script: Script, limit: Around | None = None) -> None:
