@@ -4,8 +4,8 @@
     python -m benchmarks.testbed --family MuJoCo --conformance
     python -m benchmarks.testbed --write-docs
 
-Results are added to benchmarks/results/testbed.json: a run goes on where the last one stopped, until
-an environment has made `--round-trips`.
+Results are added to benchmarks/results/testbed.json: a run goes on where the last one stopped,
+until an environment has made `--round-trips`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> int:
                 print(f"{entry.id}: {entry.needs} is not installed")
                 continue
             rows[entry.id] = _row(entry, rows.get(entry.id), options)
-            results["environments"] = {id: rows[id] for id in ENTRIES if id in rows}
+            results["environments"] = {name: rows[name] for name in ENTRIES if name in rows}
             RESULTS.parent.mkdir(exist_ok=True)
             RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     else:
@@ -69,9 +69,9 @@ class _Raw(argparse.RawDescriptionHelpFormatter):
 
 
 def _chosen(options: argparse.Namespace) -> list[Entry]:
-    for id in options.ids:
-        if id not in ENTRIES:
-            raise SystemExit(f"{id!r} is not in the test bed: {', '.join(ENTRIES)}")
+    for name in options.ids:
+        if name not in ENTRIES:
+            raise SystemExit(f"{name!r} is not in the test bed: {', '.join(ENTRIES)}")
     return [
         entry
         for entry in ENTRIES.values()
@@ -80,7 +80,9 @@ def _chosen(options: argparse.Namespace) -> list[Entry]:
     ]
 
 
-def _row(entry: Entry, before: dict[str, Any] | None, options: argparse.Namespace) -> dict[str, Any]:
+def _row(
+    entry: Entry, before: dict[str, Any] | None, options: argparse.Namespace
+) -> dict[str, Any]:
     before = None if options.anew else before
     if options.conformance and before is not None:
         return {**before, "conformance": _conformance(entry, options.seconds)}
@@ -188,10 +190,10 @@ def _conformance(entry: Entry, seconds: float) -> dict[str, Any]:
         time_budget=seconds,
     )
     print(report)
-    counts = Counter(result.status for result in report.results)
+    others = [result for result in report.results if result.status != "passed"]
     return {
-        "counts": dict(sorted(counts.items())),
-        "not_passed": {r.name: f"{r.status}: {r.message}" for r in report.results if r.status != "passed"},
+        "counts": dict(sorted(Counter(result.status for result in report.results).items())),
+        "not_passed": {result.name: f"{result.status}: {result.message}" for result in others},
     }
 
 

@@ -54,7 +54,8 @@ def _row(row: dict[str, Any]) -> str:
 
 
 def _ms(value: float) -> str:
-    return f"{value:.3f} ms" if value < 0.1 else f"{value:.2f} ms" if value < 10 else f"{value:.0f} ms"
+    digits = 3 if value < 0.1 else 2 if value < 10 else 0
+    return f"{value:.{digits}f} ms"
 
 
 def _counts(counts: dict[str, Any] | None) -> str:

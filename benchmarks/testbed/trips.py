@@ -56,7 +56,8 @@ class Traveller:
         self.space = twin.action_space
         self.space.seed(seed)
         self.tally = Tally()
-        self._away_from_home()
+        self._results: dict[int, Any] = {}
+        self._wander(other)
         self._new_episode()
 
     def trip(self) -> None:
@@ -76,7 +77,7 @@ class Traveller:
     def _there_and_back(self) -> None:
         moment = sandboxgym.snapshot(self.env)
         self._wander(self.env)
-        self._compare("restore", sandboxgym.restore(self.env, moment), self.last[:1] + self.last[4:])
+        self._restore(self.env, moment)
         self._together([self.env])
 
     def _into_another(self) -> None:
@@ -95,8 +96,12 @@ class Traveller:
 
     def _continue_in(self, other: AnyEnv, moment: Snapshot) -> None:
         self._wander(other)
-        self._compare("restore", sandboxgym.restore(other, moment), self.last[:1] + self.last[4:])
+        self._restore(other, moment)
         self._together([self.env, other])
+
+    def _restore(self, env: AnyEnv, moment: Snapshot) -> None:
+        obs, _, _, _, info = self.last
+        self._compare("restore", sandboxgym.restore(env, moment), (obs, info))
 
     def _together(self, envs: list[AnyEnv]) -> None:
         """Step some environments and the twin alike, and compare."""
@@ -131,10 +136,6 @@ class Traveller:
                 obs, info = env.reset(seed=seed)
                 last = (obs, 0.0, False, False, info)
             last = self._step(env, self._action(last))
-
-    def _away_from_home(self) -> None:
-        self._results: dict[int, Any] = {}
-        self._wander(self.other)
 
     def _new_episode(self) -> None:
         seed = int(self.rng.integers(2**31))
