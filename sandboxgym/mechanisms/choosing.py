@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 
 from sandboxgym.core import wrappers
 from sandboxgym.core.digest import digest
@@ -55,6 +56,11 @@ def forkable(env: AnyEnv, mechanism: Asked = "auto", *, factory: Factory | None 
     """
     if mechanism not in get_args(Asked):
         raise ValueError(f"mechanism {mechanism!r} is not one of {', '.join(get_args(Asked))}")
+    if not isinstance(env, gym.Env):
+        raise NotForkableError(
+            f"a {type(env).__name__} is no gymnasium.Env: make forkable each of the environments "
+            "that a vector environment consists of"
+        )
     with _global_generators_kept():
         return _Choosing(env, factory).choose(mechanism)
 
@@ -99,8 +105,10 @@ class _Choosing:
         replays = self._found["survey"].drift is None if "survey" in self._found else True
         result = rung.wrap(self.env, self.factory, recipe_replays=replays)
         base: Any = result.unwrapped
-        rejected = tuple(self.rejected)
-        base.choice = Choice(self.name, rung.name, rung.why, base.fidelity, rejected)
+        if base.choice is None:  # it is none that was made forkable before
+            fidelity = base.fidelity
+            rejected = tuple(self.rejected)
+            base.choice = Choice(self.name, fidelity.mechanism, rung.why, fidelity, rejected)
         return result
 
     def _survey(self) -> Survey:
@@ -146,7 +154,7 @@ def _remember(key: Hashable, found: Any) -> None:
 
 def _identity(env: AnyEnv, factory: Factory | None) -> Hashable | None:
     """What equal environments have in common, or None where that is not known for sure."""
-    if env.spec is None and factory is None:
+    if factory is None and not _is_recorded(env):
         return None
     kwargs = [env.unwrapped.spec.kwargs if env.unwrapped.spec is not None else {}]
     classes = [type(env.unwrapped)]
@@ -158,6 +166,15 @@ def _identity(env: AnyEnv, factory: Factory | None) -> Hashable | None:
         return (factory, tuple(classes), digest(kwargs))
     except StateEncodingError:  # an argument that is an object: no other is surely equal to it
         return None
+
+
+def _is_recorded(env: AnyEnv) -> bool:
+    """Whether it is known what the environment and each wrapper were made with."""
+    while isinstance(env, gym.Wrapper):
+        if not isinstance(env, RecordConstructorArgs):
+            return False
+        env = env.env
+    return env.spec is not None
 
 
 @contextmanager

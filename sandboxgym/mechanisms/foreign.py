@@ -14,7 +14,7 @@ from sandboxgym.core.errors import StateEncodingError
 from sandboxgym.core.plain import owned
 from sandboxgym.core.rng import reseed_generator
 from sandboxgym.core.version import __version__
-from sandboxgym.mechanisms.twins import Factory, arguments_of, build_twin
+from sandboxgym.mechanisms.twins import Factory, arguments_of, build_twin, unshare_spaces
 
 __all__ = ["Factory", "ForeignEnv"]
 
@@ -47,6 +47,7 @@ class ForeignEnv(ForkableEnv[Any, Any]):
         self.spec = env.spec
         self.metadata = env.metadata
         self.render_mode = env.render_mode
+        unshare_spaces(env.unwrapped)
         self.action_space = env.action_space
         self.observation_space = env.observation_space
         self._seen = ""

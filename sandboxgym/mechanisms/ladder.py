@@ -73,11 +73,12 @@ class Native(Rung):
         if _has_hooks(env):
             return env if isinstance(env, ForkableEnv | Forkable) else Forkable(env)
         seat = at_the_base(env)
-        return seat.install(NativeEnv(seat.inside, _api(env), factory))
+        return seat.install(NativeEnv(seat.inside, _api(env), seat.factory(factory)))
 
 
 def _has_hooks(env: AnyEnv) -> bool:
-    return isinstance(env.unwrapped, ForkableEnv)
+    base = env.unwrapped
+    return isinstance(base, ForkableEnv) and type(base).get_state is not ForkableEnv.get_state
 
 
 def _api(env: AnyEnv) -> StateApi:

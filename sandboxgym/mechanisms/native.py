@@ -16,7 +16,7 @@ from sandboxgym.core.plain import owned
 from sandboxgym.core.snapshot import Fidelity
 from sandboxgym.core.version import __version__
 from sandboxgym.mechanisms.state_api import StateApi, api_for, register_native
-from sandboxgym.mechanisms.twins import AnyEnv, Factory, arguments_of, build_twin
+from sandboxgym.mechanisms.twins import AnyEnv, Factory, arguments_of, build_twin, unshare_spaces
 
 __all__ = ["NativeEnv", "StateApi", "api_for", "register_native"]
 
@@ -45,8 +45,8 @@ class NativeEnv(ForkableEnv[Any, Any]):
     Args:
         env: The base environment. It is owned by this one, and closed with it.
         api: Captures and sets its state.
-        factory: Makes another such environment, under any wrappers, for `fork`. None takes what
-            Gymnasium or the class recorded.
+        factory: Makes another such base environment, for `fork`. None takes what Gymnasium or the
+            class recorded.
     """
 
     _versions: dict[str, str] | None = None
@@ -64,6 +64,7 @@ class NativeEnv(ForkableEnv[Any, Any]):
         self.api = api
         self.factory = factory
         self.spec = env.spec
+        unshare_spaces(env)
         api.attach(env)
 
     def __getattr__(self, name: str) -> Any:

@@ -66,20 +66,24 @@ def at_the_base(env: AnyEnv) -> Seat:
 def around_the_box(env: AnyEnv) -> Seat:
     """Around as much as can be a black box: below wrappers with a clock or with statistics.
 
-    What such a wrapper shows differs each time, or is not to be rewound; rules know of that.
+    What such a wrapper shows differs each time, or is not to be rewound; rules know of that. One
+    whose rule refuses stays outside as well, and is the obstacle there.
     """
     bottom = at_the_base(env)
     depth = 0
     for number, layer in enumerate(bottom.above, start=1):
-        if _is_told_apart_by_a_rule(layer):
+        if _belongs_outside(layer):
             depth = number
     inside = bottom.above[depth] if depth < len(bottom.above) else bottom.inside
     return Seat(bottom.above[:depth], inside)
 
 
-def _is_told_apart_by_a_rule(layer: AnyWrapper) -> bool:
+def _belongs_outside(layer: AnyWrapper) -> bool:
     try:
         rule = wrappers.rule_for(layer)
+        wrappers.capture(layer)
     except UnknownWrapperError:
         return False
+    except UncapturedStateError:
+        return True
     return rule.get_clock is not WrapperRule.get_clock or rule.statistics is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import types
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from gymnasium.utils import EzPickle, RecordConstructorArgs
 
 from sandboxgym.core import wrappers
 from sandboxgym.core.describe import described
+from sandboxgym.core.digest import first_difference
 from sandboxgym.core.errors import ReproductionError
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
@@ -31,7 +33,9 @@ def build_twin(env: AnyEnv, factory: Factory | None = None, *, windowless: bool 
         ReproductionError: Nothing says how `env` was made, or making another failed.
     """
     if factory is not None:
-        return factory()
+        twin = factory()
+        _check_same_kind(env, twin)
+        return twin
     try:
         if env.spec is not None:
             hidden = windowless and env.render_mode == "human"
@@ -41,6 +45,39 @@ def build_twin(env: AnyEnv, factory: Factory | None = None, *, windowless: bool 
         raise ReproductionError(
             f"a second {env} cannot be built ({error}): pass forkable(env, factory=...)"
         ) from error
+
+
+def _check_same_kind(env: AnyEnv, twin: AnyEnv) -> None:
+    """Refuse what a factory made if it is known to be another kind of environment."""
+    kinds = [_kind(env), _kind(twin)]
+    if (env.spec is None) != (twin.spec is None):  # their arguments are recorded differently
+        kinds = [{**kind, "arguments": {}} for kind in kinds]
+    difference = first_difference(*kinds)
+    if difference is not None:
+        twin.close()
+        raise ReproductionError(
+            f"the factory makes another environment than {env}: {difference.path} is "
+            f"{difference.right} and not {difference.left}"
+        )
+
+
+def _kind(env: AnyEnv) -> dict[str, Any]:
+    layers = []
+    while isinstance(env, gym.Wrapper):
+        layers.append([wrappers.name_of(env), wrappers.kwargs_of(env)])
+        env = env.env
+    return {"wrappers": layers, "class": wrappers.name_of(env), "arguments": arguments_of(env)}
+
+
+def unshare_spaces(base: AnyEnv) -> None:
+    """Give an environment spaces of its own where it has those of its class.
+
+    All instances would draw from one generator.
+    """
+    for name in ("action_space", "observation_space"):
+        shared = getattr(type(base), name, None)
+        if isinstance(shared, gym.Space) and name not in vars(base):
+            setattr(base, name, copy.deepcopy(shared))
 
 
 def _from_recorded_arguments(env: AnyEnv) -> AnyEnv:

@@ -34,6 +34,7 @@ _EFFECTS = {
     "socket.sendto": "sends to a socket",
     "sqlite3.connect": "opens a database",
 }
+_NOT_OF_ENVIRONMENTS = ("gymnasium.core", "sandboxgym.core", "sandboxgym.mechanisms")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -131,7 +132,7 @@ def _owners_of_shared_data(env: AnyEnv) -> Iterator[Any]:
         names |= {name for name in sys.modules if name.split(".")[0] == package}
     for name in sorted(names - {"builtins", "typing", "abc"}):
         module = sys.modules.get(name)
-        if not isinstance(module, types.ModuleType) or name.startswith("gymnasium.core"):
+        if not isinstance(module, types.ModuleType) or name.startswith(_NOT_OF_ENVIRONMENTS):
             continue
         yield module
         yield from (c for c in vars(module).values() if _defined_in(c, name))

@@ -314,6 +314,76 @@ def test_choosing_leaves_the_global_generators_alone():
     assert before == (random.getstate(), np.random.get_state()[1].tolist())
 
 
+def test_a_factory_that_makes_something_else_is_refused():
+    for other in (KeepsAnObject, lambda: TimeLimit(Walk(), 3), lambda: broken.Pickled(3.0)):
+        with pytest.raises(errors.NotForkableError, match="makes another environment"):
+            sg.forkable(broken.Pickled(4.0), factory=other)
+
+
+def test_a_vector_environment_is_refused():
+    with pytest.raises(errors.NotForkableError, match=r"no gymnasium\.Env"):
+        sg.forkable(gym.make_vec("CartPole-v1", num_envs=2))
+
+
+def test_what_is_forkable_already_keeps_its_account(made):
+    env = made(sg.forkable(KeepsAnObject(), factory=KeepsAnObject))
+    first = env.choice
+    assert sg.forkable(env) is env
+    assert env.choice is first
+
+
+def test_a_forkable_env_without_hooks_is_treated_as_any_other(made):
+    class Unfinished(sg.ForkableEnv):
+        action_space = gym.spaces.Discrete(2)
+        observation_space = gym.spaces.Discrete(99)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.count = 0
+            return 0, {}
+
+        def step(self, action):
+            self.count += 1
+            return self.count, 0.0, False, False, {}
+
+    env = made(sg.forkable(Unfinished(), factory=Unfinished))
+    assert env.choice.mechanism == "process"
+    assert "native" in str(env.choice)
+    assert forks_exactly(env)
+
+
+class SharesItsSpaces(Walk):
+    """Has the spaces of its class, whose generator all instances draw from."""
+
+    action_space = gym.spaces.Discrete(1000)
+
+    def __init__(self):
+        super().__init__()
+        del self.action_space
+
+    def step(self, action):
+        return super().step(action % 3)
+
+
+@pytest.mark.parametrize("mechanism", ["native", "process", "copy", "replay"])
+def test_the_spaces_of_a_class_are_not_shared_by_forks(mechanism, made):
+    env = made(sg.forkable(SharesItsSpaces(), mechanism, factory=SharesItsSpaces))
+    env.reset(seed=1)
+    env.action_space.seed(4)
+    left, right = map(made, sg.fork(env, 2))
+    drawn = [left.action_space.sample() for _ in range(5)]
+    assert [right.action_space.sample() for _ in range(5)] == drawn
+    assert [env.action_space.sample() for _ in range(5)] == drawn
+
+
+def test_nothing_is_filmed_while_a_choice_is_made(tmp_path):
+    filmed = gym.make("CartPole-v1", render_mode="rgb_array")
+    env = gym.wrappers.RecordVideo(filmed, str(tmp_path / "films"))
+    with pytest.raises(errors.NotForkableError, match="RecordVideo writes films"):
+        sg.forkable(env)
+    assert not list((tmp_path / "films").iterdir())
+
+
 def test_the_same_is_chosen_every_time():
     accounts = set()
     for _ in range(3):
