@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sandboxgym.core.errors import SnapshotCorruptError, StoreCorruptError
@@ -25,23 +26,26 @@ class Findings:
 
 
 def inspect(disk: Disk) -> Findings:
-    """Read every blob, then put every snapshot together. Only while `disk.changing`."""
+    """Read every blob, then put every snapshot together. Only while `disk.changing`.
+
+    Where a snapshot cannot be put together from intact blobs, the state is at fault if it can be
+    without.
+    """
     faults = [_damage(disk, damage) for damage in disk.index.damage]
     read = BlobCache(_CACHE_BYTES)  # what is in the store's own cache may be gone on disk
     reasons = _unreadable_blobs(disk, read)
-    users: dict[bytes, list[str]] = {key: [] for key in reasons}
-    corrupt = set(reasons)
+    users: dict[bytes, list[str]] = {}
     for frame in list(disk.index.entries):
-        problems = _problems(disk, frame, reasons)
-        for key, reason in problems.items():
-            reasons.setdefault(key, reason)
+        reasons |= _missing_blobs(disk, frame)
+        wrong = _wrong_blob(disk, frame, reasons, read)
+        if wrong is not None:
+            reasons.setdefault(*wrong)
+        for key in reasons.keys() & _parts(disk, frame):
             users.setdefault(key, []).append(frame.hex())
-        fault = None if problems else _cannot_be_joined(disk, frame, read)
-        if fault is not None:
-            corrupt.add(frame)
-            faults.append(Fault(f"FRAME {frame.hex()}", fault, (frame.hex(),)))
-    faults += [Fault(_name(disk, key), why, tuple(users[key])) for key, why in reasons.items()]
-    return Findings(faults, corrupt)
+    faults += [
+        Fault(_name(disk, key), why, tuple(users.get(key, ()))) for key, why in reasons.items()
+    ]
+    return Findings(faults, set(reasons))
 
 
 def _damage(disk: Disk, damage: Damage) -> Fault:
@@ -61,24 +65,43 @@ def _unreadable_blobs(disk: Disk, read: BlobCache) -> dict[bytes, str]:
     return reasons
 
 
-def _problems(disk: Disk, frame: bytes, reasons: dict[bytes, str]) -> dict[bytes, str]:
-    """The blobs that a snapshot needs and that cannot be used, each with the reason."""
-    keys = needed(disk.index, frame)
-    state = disk.index.state_of(frame)
-    if state is not None and (state in disk.index.blobs or state not in disk.index.dropped):
+def _parts(disk: Disk, frame: bytes) -> set[bytes]:
+    """The blobs that a snapshot should have: what it needs, and its state unless dropped."""
+    index = disk.index
+    keys = needed(index, frame)
+    state = index.state_of(frame)
+    if state is not None and (state in index.blobs or state not in index.dropped):
         keys.add(state)
-    missing = {key: "it is missing" for key in keys if key not in disk.index.blobs}
-    return missing | {key: reasons[key] for key in keys if key in reasons}
+    return keys
 
 
-def _cannot_be_joined(disk: Disk, frame: bytes, read: BlobCache) -> str | None:
+def _missing_blobs(disk: Disk, frame: bytes) -> dict[bytes, str]:
+    missing = _parts(disk, frame) - disk.index.blobs.keys()
+    return dict.fromkeys(missing, "it is missing")
+
+
+def _wrong_blob(
+    disk: Disk, frame: bytes, unusable: Collection[bytes], read: BlobCache
+) -> tuple[bytes, str] | None:
+    """A blob that is intact but cannot be what was stored, with the reason."""
+    if not needed(disk.index, frame).isdisjoint(unusable):
+        return None
+    reason = _cannot_be_joined(disk, frame, None, read)
+    if reason is not None:
+        return frame, reason
     state = disk.index.state_of(frame)
+    if state is None or state in unusable or state not in disk.index.blobs:
+        return None
+    reason = _cannot_be_joined(disk, frame, state, read)
+    return None if reason is None else (state, reason)
 
+
+def _cannot_be_joined(disk: Disk, frame: bytes, state: bytes | None, read: BlobCache) -> str | None:
     def read_blob(key: bytes, limit: int) -> Blob:
         return read.get(key) or disk.read_at(disk.index.blobs[key], limit, read)
 
     try:
-        join(frame, state if state in disk.index.blobs else None, read_blob, disk.max_bytes)
+        join(frame, state, read_blob, disk.max_bytes)
     except (SnapshotCorruptError, StoreCorruptError) as error:
         return str(error)
     return None
