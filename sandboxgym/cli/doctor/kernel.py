@@ -110,12 +110,12 @@ def _unshare(system: System) -> str:
 
 
 def _open_namespaces(system: System) -> str:
-    """What opens the door that is closed; inside a container that is an option of its start."""
+    """What opens the door that is closed; of a container that is an option of its start."""
     for name, closed, setting in CLOSED_DOORS:
         path = Path("/proc/sys", name)
         if path.exists() and path.read_text().strip() == closed:
             return system.as_root(f"sysctl -w {setting}")
     return (
-        "start this container with: docker run --cap-add SYS_ADMIN --security-opt "
+        "if this is a container, start it with: docker run --cap-add SYS_ADMIN --security-opt "
         "seccomp=unconfined --security-opt apparmor=unconfined ..."
     )

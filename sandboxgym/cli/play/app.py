@@ -65,7 +65,9 @@ class PlayApp(App[None], inherit_bindings=False):
             yield Tree(id="tree")
         yield Static(id="message", markup=False)
         yield Static(id="status", markup=False)
-        yield Footer(show_command_palette=False, compact=True)
+        footer = Footer(show_command_palette=False)
+        footer.compact = True
+        yield footer
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a dialogue is open, its keys alone work."""

@@ -91,7 +91,7 @@ class Actions(Vertical):
     def compose(self) -> ComposeResult:
         """The line, and the list below it."""
         yield Input()
-        listed = OptionList(markup=False)
+        listed = OptionList()
         listed.can_focus = False  # the keys go to the line, which moves the highlight
         yield listed
 
@@ -186,7 +186,7 @@ class Tree(OptionList):
     BORDER_TITLE = "Moments"
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(markup=False, **kwargs)
+        super().__init__(**kwargs)
         self._outline: list[Line] = []
         self._rows: list[_Row] = []
         self._here: Moment | None = None
