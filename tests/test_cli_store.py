@@ -85,6 +85,13 @@ def test_a_damaged_manifest_is_a_fault(folder, capsys, action):
     assert "store.json is damaged" in capsys.readouterr().out
 
 
+def test_snapshots_over_the_limit_are_no_damage(folder, capsys):
+    for arguments in (["verify"], ["gc", "--drop-corrupt"]):
+        assert main(["store", *arguments, "--max-bytes", "5000", str(folder)]) == 2
+        assert "larger max_bytes" in capsys.readouterr().err
+    assert main(["store", "verify", str(folder)]) == 0
+
+
 def test_it_is_a_command(folder):
     done = subprocess.run(
         [sys.executable, "-m", "sandboxgym", "store", "ls", str(folder)],

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sandboxgym.cli.outcome import FAILED, OK, Commands, UnusableInputError
 from sandboxgym.core.errors import StoreCorruptError, StoreError
+from sandboxgym.core.snapshot import DEFAULT_MAX_BYTES
 from sandboxgym.store import SnapshotStore
 
 
@@ -38,10 +39,21 @@ def _add_action(
 ) -> argparse.ArgumentParser:
     action = actions.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
     action.add_argument("directory", metavar="DIR", help="the folder of the store")
+    action.add_argument(
+        "--max-bytes",
+        type=int,
+        default=DEFAULT_MAX_BYTES,
+        help="how large a snapshot may be (default: %(default)s)",
+    )
 
     def run_on_store(options: argparse.Namespace) -> int:
         try:
-            store = SnapshotStore(options.directory, disk_budget_bytes=None, create=False)
+            store = SnapshotStore(
+                options.directory,
+                disk_budget_bytes=None,
+                max_bytes=options.max_bytes,
+                create=False,
+            )
             return run(store, options)
         except StoreCorruptError as error:
             print(error)

@@ -101,11 +101,11 @@ class Disk:
             manifest = manifests.load(self.folder)
             known = [pack.number for pack in self.manifest.packs]
             if [pack.number for pack in manifest.packs][: len(known)] != known:
-                self.index = Index(ticks=self.index.ticks)
+                self.index = Index(used=self.index.used)
             self.manifest = manifest
             self._stamp = stamp
         for pack in self.manifest.packs:
-            if pack.bytes is None or self.index.ends.get(pack.number, 0) < pack.bytes:
+            if pack.bytes is None or self.index.ends.get(pack.number, -1) < pack.bytes:
                 try:
                     if not self._read_end(pack, alone):
                         return False
@@ -153,7 +153,8 @@ class Disk:
         """Read a blob whose content has at most `limit` bytes, and check it.
 
         Raises:
-            StoreCorruptError: It is missing, damaged, or larger.
+            StoreCorruptError: It is missing or damaged.
+            StoreError: It is larger.
         """
         cached = self.cache.get(key)
         if cached is not None and len(cached.content) <= limit:
@@ -188,11 +189,13 @@ class Disk:
         """Read all packs anew. Only while `changing`."""
         self._forget()
         self._bring_up_to_date(alone=True)
+        for state in self.index.used.keys() - self.index.blobs.keys():
+            del self.index.used[state]
 
     def _forget(self) -> None:
         self._stamp = None
         self.manifest = manifests.EMPTY
-        self.index = Index(ticks=self.index.ticks)
+        self.index = Index(used=self.index.used)
 
     def read_at(self, place: Place, limit: int, known: BlobCache | None = None) -> Blob:
         """Read the blob of a record from its pack, and its bases before it.
@@ -204,11 +207,18 @@ class Disk:
 
         Raises:
             StoreCorruptError: The record, or one of its bases, is damaged.
+            StoreError: The blob, or one of its bases, is larger than it may be.
             FileNotFoundError: The pack has gone.
         """
         descriptor = os.open(self.path(place.pack), os.O_RDONLY | os.O_CLOEXEC)
         try:
             return _read_record(descriptor, place, (limit, self.max_bytes), known or NO_BLOBS)
+        except _TooLargeError as error:
+            name = f"{place.header.kind.name} {place.header.key.hex()}"
+            raise StoreError(
+                f"{name} in {self.folder} cannot be read: {error}; open the store with a larger "
+                "max_bytes"
+            ) from error
         except ValueError as error:
             self._bad[place.header.key] = place
             name = f"{place.header.kind.name} {place.header.key.hex()}"
@@ -265,7 +275,7 @@ class Disk:
         try:
             blob = self.cache.get(place.header.key)
             blob = blob or self.read_at(place, place.header.size, self.cache)
-        except StoreCorruptError:
+        except StoreError:  # the base is only there to help
             return None
         return Base(blob.content, place.header.depth, place.offset)
 
@@ -317,6 +327,10 @@ class Disk:
             os.close(descriptor)
 
 
+class _TooLargeError(ValueError):
+    """What a record declares is over the limit; it may be intact."""
+
+
 def _read_record(descriptor: int, place: Place, limits: tuple[int, int], known: BlobCache) -> Blob:
     """Read a blob and the bases that it is written against.
 
@@ -356,7 +370,7 @@ def _read_record(descriptor: int, place: Place, limits: tuple[int, int], known: 
 
 def _stored(descriptor: int, offset: int, header: Header, limit: int) -> bytes:
     if header.size > limit:
-        raise ValueError(f"it has {header.size} bytes, more than {limit}")
+        raise _TooLargeError(f"of {header.size} bytes, only {limit} may be read")
     if header.stored > header.size + header.size // 64 + 1024:
         raise ValueError(f"it takes {header.stored} bytes for {header.size}")
     return os.pread(descriptor, header.stored, offset + header.length)

@@ -56,7 +56,7 @@ class DiskShelf:
         return self._use(frame)
 
     def _has(self, pieces: Pieces) -> bool:
-        slot = self.slot(pieces.frame.key)
+        slot = self._known(pieces.frame.key)
         if slot is None or (pieces.state is not None and slot.state is None):
             return False
         return not any(map(self.disk.lacks, pieces.blobs))
@@ -80,7 +80,7 @@ class DiskShelf:
         return [blob for blob in blobs if self.disk.lacks(blob)]
 
     def _use(self, frame: bytes) -> None:
-        slot = self.slot(frame)
+        slot = self._known(frame)
         if slot is not None and slot.state is not None:
             self.disk.index.use(slot.state)
 
@@ -91,9 +91,11 @@ class DiskShelf:
 
     def slot(self, frame: bytes) -> Slot | None:
         """What is known of a snapshot, or None where there is none."""
+        self.disk.refresh()
+        return self._known(frame)
+
+    def _known(self, frame: bytes) -> Slot | None:
         index = self.disk.index
-        if frame not in index.entries:
-            self.disk.refresh()
         if frame not in index.entries:
             return None
         state = index.state_of(frame)

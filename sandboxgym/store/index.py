@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -44,7 +45,8 @@ class Index:
         latest: The last blob of each kind in each pack, as a base for the next.
         ends: How far each pack was read.
         damage: Parts of packs that hold no records.
-        ticks: When each state was added or used, as far as this process saw it.
+        used: The states, the one that was not added or used for longest first, as far as this
+            process has seen.
     """
 
     blobs: dict[bytes, Place] = field(default_factory=dict)
@@ -53,8 +55,7 @@ class Index:
     latest: dict[tuple[int, Kind], bytes] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
     damage: list[Damage] = field(default_factory=list)
-    ticks: dict[bytes, int] = field(default_factory=dict)
-    _tick: int = 0
+    used: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
 
     def note(self, pack: int, offset: int, header: Header) -> None:
         """Take in one record."""
@@ -62,7 +63,7 @@ class Index:
             self.blobs[header.key] = Place(pack, offset, header)
             self.latest[pack, header.kind] = header.key
             if header.kind is Kind.STATE:
-                self.use(header.key)
+                self.used.setdefault(header.key)
         elif header.kind is Kind.ENTRY:
             self.entries[header.key] = Place(pack, offset, header)
         elif header.kind is Kind.REMOVED:
@@ -73,8 +74,8 @@ class Index:
 
     def use(self, state: bytes) -> None:
         """Remember that a state was used just now."""
-        self._tick += 1
-        self.ticks[state] = self._tick
+        self.used[state] = None
+        self.used.move_to_end(state)
 
     def state_of(self, frame: bytes) -> bytes | None:
         """The state that a snapshot was stored with, whether or not it is still there."""

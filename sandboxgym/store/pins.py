@@ -61,7 +61,7 @@ class Pins:
     def all(self) -> set[bytes]:
         """What this process and all others that run have pinned."""
         keys = set(+self.counts)
-        for path in self.folder.iterdir():
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path != self._path:
                 keys |= _read(path)
         return keys

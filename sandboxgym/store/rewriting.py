@@ -44,7 +44,7 @@ def _add_needed(index: Index, pending: list[bytes], keys: set[bytes]) -> None:
 
 def least_recently_used(index: Index, pinned: Collection[bytes]) -> Iterator[Place]:
     """The states that may be dropped, the one that was not used for longest first."""
-    for state in sorted(index.ticks, key=index.ticks.__getitem__):
+    for state in index.used:
         if state in index.blobs and state not in pinned:
             yield index.blobs[state]
 

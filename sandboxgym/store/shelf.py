@@ -111,6 +111,8 @@ class MemoryShelf:
                 self._let_go(known)
             self._entries[frame.key] = known = state.key
             self._keep(state)
+            if len(state.content) > self.budget_bytes:  # all others would have to go
+                self._forget(state.key)
         if known is not None and known in self._blobs:
             self.use(known)
         self._make_room()

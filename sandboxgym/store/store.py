@@ -80,7 +80,7 @@ class SnapshotStore:
         max_bytes: int = DEFAULT_MAX_BYTES,
         create: bool = True,
     ) -> None:
-        self.directory = Path(directory) if directory is not None else None
+        self.directory = Path(directory).absolute() if directory is not None else None
         self.max_bytes = max_bytes
         self._turn = threading.RLock()
         self._held: dict[bytes, Any] = {}
@@ -126,10 +126,20 @@ class SnapshotStore:
             if slot.state is not None:
                 self._shelf.use(slot.state)
             try:
-                snapshot = join(frame, slot.state, self._shelf.read, self.max_bytes)
-            except SnapshotCorruptError as error:
-                raise StoreCorruptError(f"the snapshot {key} cannot be used: {error}") from error
+                snapshot = self._join(key, frame, slot.state)
+            except StoreCorruptError:
+                _, now = self._slot(key)
+                if now == slot:
+                    raise
+                # Another process dropped the state between these two looks.
+                snapshot = self._join(key, frame, now.state)
             return replace(snapshot, held=self._held.get(frame))
+
+    def _join(self, key: str, frame: bytes, state: bytes | None) -> Snapshot:
+        try:
+            return join(frame, state, self._shelf.read, self.max_bytes)
+        except SnapshotCorruptError as error:
+            raise StoreCorruptError(f"the snapshot {key} cannot be used: {error}") from error
 
     def __contains__(self, key: object) -> bool:
         frame = _frame(key)
@@ -190,11 +200,18 @@ class SnapshotStore:
             StoreCorruptError: A part of one is not what was stored.
         """
         with self._turn:
-            return [self._entry(key) for key in self]
+            entries = []
+            for key in self:
+                try:
+                    entries.append(self._entry(key))
+                except StoreCorruptError:
+                    if key in self:  # else another process has just removed it
+                        raise
+            return entries
 
     def _entry(self, key: str) -> Entry:
         frame, slot = self._slot(key)
-        snapshot = join(frame, None, self._shelf.read, self.max_bytes)
+        snapshot = self._join(key, frame, None)
         state: Literal["kept", "dropped", "none"] = "none"
         if slot.dropped:
             state = "dropped"

@@ -67,12 +67,33 @@ def test_a_pinned_state_is_kept(small):
     assert small.get(first).state is None
 
 
-def test_a_state_larger_than_the_budget_is_dropped_at_once_and_takes_no_other_with_it(tmp_path):
-    store = sg.SnapshotStore(tmp_path, disk_budget_bytes=5 * SIZE + 5000)
-    small = store.put(NOISY[0])
+def test_a_state_larger_than_the_budget_is_dropped_at_once_and_takes_no_other_with_it(small):
+    key = small.put(NOISY[0])
     large = with_noise(99, 8 * SIZE)
-    assert_same(store.get(store.put(large)), large.drop_state())
-    assert_same(store.get(small), NOISY[0])
+    assert_same(small.get(small.put(large)), large.drop_state())
+    assert_same(small.get(key), NOISY[0])
+
+
+def test_what_is_used_all_the_time_is_never_dropped(small):
+    favourite = small.put(NOISY[0])
+    for moment in [*NOISY[1:], *NOISY[1:]]:
+        small.put(moment)
+        assert_same(small.get(favourite), NOISY[0])
+
+
+def test_what_another_process_drops_or_removes_is_dropped_or_removed_here_too(tmp_path):
+    limits = {"budget_bytes": 0, "disk_budget_bytes": 5 * SIZE + 5000}
+    here, there = (sg.SnapshotStore(tmp_path, **limits) for _ in range(2))
+    first, second = (here.put(moment) for moment in NOISY[:2])
+    for moment in NOISY[2:]:
+        there.put(moment)
+    assert_same(here.get(first), NOISY[0].drop_state())
+    there.remove(second)
+    assert second not in here
+    there.gc()
+    with pytest.raises(sg.SandboxGymError, match="no snapshot"):
+        here.get(second)
+    assert len(here.ls()) == len(NOISY) - 1
 
 
 def test_what_was_removed_makes_room_first_and_can_be_put_again(tmp_path):

@@ -52,7 +52,7 @@ def intact(tmp_path_factory):
     return folder
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_no_flipped_bit_anywhere_is_served_and_each_is_named(intact, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("flipped")
@@ -205,3 +205,13 @@ def test_a_store_of_another_format_is_refused_by_its_number(tmp_path):
     (tmp_path / "store.json").write_text(json.dumps(manifest | {"format": 7}))
     with pytest.raises(errors.StoreError, match="format 7"):
         sg.SnapshotStore(tmp_path)
+
+
+def test_what_is_larger_than_a_reader_allows_is_not_taken_for_damage(tmp_path):
+    key = sg.SnapshotStore(tmp_path).put(with_noise(1, 20_000))
+    careful = sg.SnapshotStore(tmp_path, max_bytes=10_000)
+    for call in (lambda: careful.get(key), careful.verify, lambda: careful.gc(drop_corrupt=True)):
+        with pytest.raises(errors.StoreError, match="larger max_bytes") as raised:
+            call()
+        assert not isinstance(raised.value, errors.StoreCorruptError)
+    assert_same(sg.SnapshotStore(tmp_path).get(key), with_noise(1, 20_000))
