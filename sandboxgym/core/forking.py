@@ -80,9 +80,11 @@ def restore(
         SnapshotVersionError: Its state was captured by another version.
         RestoreMismatchError: The restored state is not the snapshot's.
         RestoreFailedError: `set_state` or the replay raised.
+        MissingDependencyError: It holds arrays of a framework that is not to be had here.
     """
     stack = Stack.of(env)
     stack.check_accepts(snapshot)
+    obs, info = revived(snapshot.last.obs), revived(snapshot.last.info)
     before = _take(stack) if stack.base._record is not None else None
     try:
         way = _apply(stack, snapshot, rewind_statistics=rewind_statistics)
@@ -100,7 +102,7 @@ def restore(
         ) from error
     metrics = stack.base.metrics
     metrics["restores"] = metrics.get("restores", 0) + 1
-    return revived(snapshot.last.obs), revived(snapshot.last.info)
+    return obs, info
 
 
 def fork(env: EnvType, n: int, *, seeds: Sequence[int] | None = None) -> list[EnvType]:

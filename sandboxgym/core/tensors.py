@@ -33,7 +33,7 @@ def revived(tree: Any) -> Any:
     """A copy of plain data in which torch and jax arrays are what they were.
 
     Raises:
-        MissingDependencyError: The framework of one is not installed here.
+        MissingDependencyError: The framework or the device of one is not to be had here.
     """
     return raised(owned(tree))
 
@@ -94,12 +94,13 @@ def _data(leaf: Any) -> Any:
 
 def _tensor(data: TensorData) -> Any:
     try:
-        framework = importlib.import_module("torch" if data.framework == "torch" else "jax.numpy")
-    except ImportError as error:
+        if data.framework == "torch":
+            torch = importlib.import_module("torch")
+            return torch.from_numpy(data.array.copy()).to(data.device)
+        return importlib.import_module("jax.numpy").asarray(data.array)
+    except (ImportError, RuntimeError, AssertionError) as error:  # torch has no type of its own
+        place = f" on {data.device}" if data.device else ""
         raise MissingDependencyError(
-            f"the snapshot holds a {data.framework} array, and {data.framework} is not installed "
-            f"here ({error})"
+            f"the snapshot holds an array of {data.framework}{place}, which cannot be had here: "
+            f"{error}"
         ) from error
-    if data.framework == "torch":
-        return framework.from_numpy(data.array.copy()).to(data.device)
-    return framework.asarray(data.array)

@@ -34,7 +34,12 @@ _EFFECTS = {
     "socket.sendto": "sends to a socket",
     "sqlite3.connect": "opens a database",
 }
-_NOT_OF_ENVIRONMENTS = ("gymnasium.core", "sandboxgym.core", "sandboxgym.mechanisms")
+_NOT_OF_ENVIRONMENTS = (  # and the caches of what Gymnasium's wrappers call decide nothing
+    "gymnasium.core",
+    "gymnasium.wrappers",
+    "sandboxgym.core",
+    "sandboxgym.mechanisms",
+)
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 

@@ -5,6 +5,7 @@ import gc
 import importlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -511,5 +512,21 @@ def test_a_framework_that_is_not_installed_is_named(monkeypatch):
         return real(name, *args)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(errors.MissingDependencyError, match="torch is not installed here"):
+    play(env, 2)
+    steps = env.base.taken
+    with pytest.raises(errors.MissingDependencyError, match=r"torch on cpu.*no torch here"):
         env.restore(snap)
+    assert env.base.taken == steps
+
+
+def test_a_device_that_is_not_there_is_named_and_nothing_is_restored():
+    torch = pytest.importorskip("torch")
+    env = sg.Forkable(TransformObservation(Drift(), torch.as_tensor, None))
+    begin(env, 1)
+    snap = env.snapshot()
+    play(env, 2)
+    elsewhere = replace(snap.last.obs, device="cuda:77")
+    moved = replace(snap, last=replace(snap.last, obs=elsewhere))
+    with pytest.raises(errors.MissingDependencyError, match="on cuda:77, which cannot be had here"):
+        env.restore(moved)
+    assert env.base.taken == 2

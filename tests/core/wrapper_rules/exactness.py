@@ -22,7 +22,7 @@ NO_STATE = {
     *("episode_start_time", "time_queue"),  # follow the wall clock
     *("checked_reset", "checked_step", "checked_render", "checked_data_reuse", "_previous_data"),
     *("stacked_obs", "padding_value"),  # overwritten before they are read
-    "_saved_kwargs",
+    *("_saved_kwargs", "_cached_spec"),
     *("screen_size", "window", "clock"),  # of a window
 }
 

@@ -13,10 +13,6 @@ from sandboxgym.core import errors
 from tests.core.wrapper_rules.exactness import assert_exact, begin, play
 from tests.core.wrapper_rules.worlds import Drift
 
-pytest.importorskip("torch")
-pytest.importorskip("cv2")
-pytest.importorskip("array_api_compat")
-
 
 def negated(value):
     return -value
