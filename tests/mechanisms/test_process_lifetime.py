@@ -278,6 +278,59 @@ def test_nothing_is_left_after_the_owner_is_killed_while_starting(tmp_path):
             os.environ["TMPDIR"] = before
 
 
+FORK_LETS_GO = """
+import gc, os, sys
+from tests.mechanisms.process_lab import answer, lab
+env = lab()
+snapshot = env.snapshot()
+other = env.snapshot()
+fork = os.fork()
+if fork == 0:
+    del env, snapshot
+    gc.collect()
+    sys.exit(0)  # lets go of `other`
+assert os.waitpid(fork, 0)[1] == 0
+for each in (snapshot, other):
+    env.restore(each)
+    answer(env, "nothing")
+assert "replayed_steps" not in env.metrics
+"""
+
+
+def test_what_a_fork_of_the_owner_lets_go_of_stays_with_the_owner():
+    owner = run(FORK_LETS_GO)
+    _, errors = owner.communicate(timeout=60)
+    assert (owner.returncode, errors) == (0, "")
+
+
+OWNER_LETS_GO = """
+import os, time
+from tests.mechanisms.process_lab import answer, lab
+env = lab()
+snapshot = env.snapshot()
+template = snapshot.held._process.pid
+if os.fork() == 0:
+    time.sleep(3600)
+del snapshot
+print(template, flush=True)
+time.sleep(3600)
+"""
+
+
+def test_what_the_owner_lets_go_of_ends_though_a_fork_of_it_has_copies():
+    owner = run(OWNER_LETS_GO)
+    assert owner.stdout is not None
+    template = int(owner.stdout.readline())
+    wait_until(lambda: not alive([template]))
+    for pid in descendants(owner.pid):
+        if b"nursery" not in command_line(pid) and parent(pid) == owner.pid:
+            os.kill(pid, signal.SIGKILL)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    owner.stderr.close()
+
+
 FORKED = """
 import os, time
 from tests.mechanisms.process_lab import answer, lab

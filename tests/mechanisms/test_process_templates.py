@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
+import pytest
+
 from tests.mechanisms.process_lab import answer, lab
 
 
@@ -72,4 +77,17 @@ def test_templates_share_their_memory():
     for template in templates:
         template.measure()
     assert sum(template.memory for template in templates) < 200 * 2**20
+    env.close()
+
+
+def test_copies_of_a_snapshot_share_its_template_which_is_never_pickled():
+    env = lab()
+    env.step("nothing")
+    snapshot = env.snapshot()
+    twin = copy.deepcopy(snapshot)
+    del snapshot
+    env.restore(twin)
+    assert "replayed_steps" not in env.metrics
+    with pytest.raises(TypeError, match="to_bytes"):
+        pickle.dumps(twin)
     env.close()

@@ -6,6 +6,7 @@ import os
 import threading
 import weakref
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from sandboxgym.core.errors import WorkerLostError
 from sandboxgym.mechanisms.process.handles import Process
@@ -22,6 +23,17 @@ class Template:
         self.memory = 0
         self._process: Process | None = process
         self._busy = threading.Lock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Template:
+        """A copy of a snapshot refers to the same process, which nothing changes."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise TypeError(
+            "a template is a process of this machine and cannot be pickled: send the snapshot with "
+            "to_bytes() and restore it there with Snapshot.from_bytes(...)"
+        )
 
     def thaw(self) -> Process | None:
         """A live process that continues from here; None where the template is gone."""
