@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class Timeline:
     """Plays one environment with time travel.
 
     Attributes:
-        env: The environment; it is always at `here`, unless a restore failed for good.
+        env: The environment; it is at `here` whenever something is done to it.
         starts: The first moments of all episodes.
         here: The present moment.
         tips: The last moment of each branch, by the branch's name.
@@ -104,6 +104,7 @@ class Timeline:
         self.branch: str | None = None
         self.snapshot_seconds = 0.0
         self.restore_seconds: float | None = None
+        self._adrift = False  # whether the environment may be elsewhere than `here`
         self.here = self.reset(seed)
 
     @property
@@ -117,14 +118,7 @@ class Timeline:
         Raises:
             PlayError: The environment failed; it was put back to where it was.
         """
-        try:
-            self.env.reset(seed=seed)
-            snapshot = self._capture()
-        except Exception as error:
-            self._put_back()
-            if isinstance(error, SandboxGymError):
-                raise
-            raise PlayError(f"the reset failed ({type(error).__name__}: {error})") from error
+        snapshot = self._done("reset", lambda: self.env.reset(seed=seed))
         return self._begin(snapshot, "no seed" if seed is None else f"seed {seed}")
 
     def load(self, path: str | Path) -> Moment:
@@ -153,17 +147,7 @@ class Timeline:
         Raises:
             PlayError: The environment failed, and was put back.
         """
-        try:
-            self.env.step(action)
-            snapshot = self._capture()
-        except Exception as error:
-            if isinstance(error, SandboxGymError) and not isinstance(error, SnapshotError):
-                raise  # a refusal, which changes nothing
-            self._put_back()
-            raise PlayError(
-                f"the step failed ({type(error).__name__}: {error}); the environment was put back "
-                f"to step {self.here.step}"
-            ) from error
+        snapshot = self._done("step", lambda: self.env.step(action))
         moment = self._known(action, snapshot)
         if moment is None:
             total = self.here.total + snapshot.last.reward
@@ -240,6 +224,21 @@ class Timeline:
             left.snapshot.diff(right.snapshot),
         )
 
+    def _done(self, what: str, do: Callable[[], Any]) -> Snapshot:
+        """Do something to the environment and capture it; where that fails, put it back."""
+        if self._adrift:
+            self._restore(self.here.snapshot)
+        try:
+            do()
+        except Exception as error:
+            if isinstance(error, SandboxGymError) and not isinstance(error, SnapshotError):
+                raise  # a refusal, which changes nothing
+            raise self._put_back(f"the {what} failed", error) from error
+        try:
+            return self._capture()
+        except Exception as error:
+            raise self._put_back(f"the moment after the {what} cannot be kept", error) from error
+
     def _begin(self, snapshot: Snapshot, origin: str) -> Moment:
         moment = Moment(snapshot, origin=origin, total=snapshot.last.reward)
         self.starts.append(moment)
@@ -270,12 +269,20 @@ class Timeline:
     def _restore(self, snapshot: Snapshot) -> None:
         began = time.perf_counter()
         forking.restore(self.env, snapshot)
+        self._adrift = False
         self.restore_seconds = time.perf_counter() - began
 
-    def _put_back(self) -> None:
-        """Return to the present moment after the environment failed half-way."""
-        if self.starts:
-            forking.restore(self.env, self.here.snapshot)
+    def _put_back(self, what: str, error: Exception) -> PlayError:
+        """Return to the present moment; what to raise then."""
+        reason = f"{what} ({type(error).__name__}: {error})"
+        if not self.starts:
+            return PlayError(reason)
+        self._adrift = True
+        try:
+            self._restore(self.here.snapshot)
+        except SandboxGymError as failure:
+            return PlayError(f"{reason}, and the environment could not be put back: {failure}")
+        return PlayError(f"{reason}; the environment was put back to step {self.here.step}")
 
 
 def _observation_difference(left: Any, right: Any) -> list[str]:

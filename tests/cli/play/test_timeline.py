@@ -203,6 +203,26 @@ def test_a_step_that_fails_half_way_is_taken_back():
     assert env.room == 2
 
 
+@pytest.mark.parametrize(
+    ("action", "trouble", "reason"),
+    [
+        ("knit", "", r"StateEncodingError.*put back to step 1"),
+        ("right", "capture", r"paint on the walls.*could not be put back.*paint"),
+    ],
+)
+def test_a_step_to_a_moment_that_cannot_be_kept_is_taken_back(action, trouble, reason):
+    env = Corridor()
+    timeline = Timeline(env)
+    here = timeline.step("right")
+    env.trouble = trouble
+    with pytest.raises(PlayError, match=reason):
+        timeline.step(action)
+    assert timeline.here is here
+    env.trouble = ""
+    timeline.step("right")  # the environment is brought to `here` first where it was not
+    assert (env.room, timeline.here.step) == (2, 2)
+
+
 def test_a_refused_action_changes_nothing():
     env = Corridor()
     timeline = Timeline(env)

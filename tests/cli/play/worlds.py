@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 import sandboxgym as sg
-from sandboxgym.core.errors import InvalidActionError
+from sandboxgym.core.errors import InvalidActionError, UncapturedStateError
 
 
 class Corridor(sg.ForkableEnv[str, str]):
@@ -36,11 +36,16 @@ class Corridor(sg.ForkableEnv[str, str]):
             raise RuntimeError("the ceiling is low")
         if action == "fly":
             raise InvalidActionError("you have no wings")
+        if action == "knit":
+            self.room = 98
+            return object(), 0.0, False, False, {}  # type: ignore[return-value]
         self.room += {"right": 1, "left": -1}.get(action, 0)
         won = self.room == 3
         return self._told(), float(won), won, False, self._info()
 
     def get_state(self) -> dict[str, Any]:
+        if self.trouble == "capture":
+            raise UncapturedStateError("there is paint on the walls")
         return {"room": self.room}
 
     def set_state(self, state: dict[str, Any]) -> None:
