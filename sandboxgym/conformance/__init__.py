@@ -9,6 +9,8 @@ From the command line `sandboxgym check ID`, from pytest `ForkableContract`.
 
 from typing import TYPE_CHECKING, Any
 
+from sandboxgym.conformance.options import OptionError, Options
+from sandboxgym.conformance.policies import PolicyNotFoundError
 from sandboxgym.conformance.report import CheckResult, ConformanceError, ConformanceReport
 from sandboxgym.conformance.runner import check_forkable
 from sandboxgym.conformance.source import EnvironmentNotFoundError
@@ -22,6 +24,9 @@ __all__ = [
     "ConformanceReport",
     "EnvironmentNotFoundError",
     "ForkableContract",
+    "OptionError",
+    "Options",
+    "PolicyNotFoundError",
     "check_forkable",
 ]
 
