@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from sandboxgym.core.errors import StoreCorruptError
 from sandboxgym.store.blob import BLOBS, Kind
-from sandboxgym.store.disk import MAX_DEPTH, Disk
+from sandboxgym.store.disk import Disk
 from sandboxgym.store.index import PACK_MAGIC, Index, Place, scan
 from sandboxgym.store.manifest import Pack
+from sandboxgym.store.reading import MAX_DEPTH
 from sandboxgym.store.record import Base, Header, note, parse_header, write_blob
 
 

@@ -12,8 +12,9 @@ from typing import Any, Literal
 from sandboxgym.core.errors import SnapshotCorruptError, SnapshotNotFoundError, StoreCorruptError
 from sandboxgym.core.snapshot import DEFAULT_MAX_BYTES, Snapshot
 from sandboxgym.store.disk_shelf import DiskShelf
+from sandboxgym.store.memory_shelf import MemoryShelf
 from sandboxgym.store.pieces import cut, join
-from sandboxgym.store.shelf import Fault, MemoryShelf, Shelf, Slot
+from sandboxgym.store.shelf import Fault, Shelf, Slot
 
 MEMORY_BUDGET = 256 * 2**20
 DISK_BUDGET = 8 * 2**30
