@@ -17,6 +17,7 @@ from sandboxgym.core.plain import owned
 
 _INTERPRETER = f"{platform.python_implementation()}-{platform.python_version()}"
 _LONGEST = 500
+_SIMPLE = frozenset({type(None), bool, int, float, str, bytes})
 
 
 def described(value: Any) -> Any:
@@ -25,6 +26,8 @@ def described(value: Any) -> Any:
     Functions and classes are described by their names, spaces by what they contain, other objects
     by their `repr` where that says more than an address.
     """
+    if type(value) in _SIMPLE:
+        return value
     if isinstance(value, gym.Space):
         return _space(value)
     if isinstance(value, functools.partial):
@@ -100,6 +103,8 @@ def _bounds(value: Any) -> Any:
 
 def _fingerprint(value: Any) -> str | None:
     """A hash of a function, or of the functions inside a value; None where there is none."""
+    if type(value) in _SIMPLE:
+        return None
     if isinstance(value, FunctionType):
         cells = [_closed_over(cell) for cell in value.__closure__ or ()]
         named = value.__kwdefaults__ or {}

@@ -175,8 +175,8 @@ def _rebuilt(layer: wrappers.AnyWrapper, env: AnyEnv) -> AnyEnv:
 
 
 def _check_arguments(layer: wrappers.AnyWrapper, saved: WrapperState) -> None:
-    name = type(layer).__name__
-    difference = first_difference(wrappers.kwargs_of(layer), saved.kwargs)
+    name, here = type(layer).__name__, wrappers.kwargs_of(layer)
+    difference = None if saved.kwargs is here else first_difference(here, saved.kwargs)
     if difference is not None:
         raise WrapperMismatchError(
             f"{name} has other arguments than in the snapshot: {difference.path} is "

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -36,6 +37,8 @@ from sandboxgym.core.wrapper_rules import (
 AnyWrapper: TypeAlias = gym.Wrapper[Any, Any, Any, Any]
 
 _declared: dict[type, WrapperRule] = {}
+_described: weakref.WeakKeyDictionary[AnyWrapper, tuple[dict[str, Any], bool]]
+_described = weakref.WeakKeyDictionary()  # arguments as data, and whether there are functions
 
 
 def register_wrapper_state(
@@ -100,13 +103,13 @@ def name_of(env: gym.Env[Any, Any]) -> str:
 
 
 def kwargs_of(wrapper: AnyWrapper) -> dict[str, Any]:
-    """The arguments of a wrapper's constructor as plain data."""
-    return {name: described(value) for name, value in _arguments(wrapper).items()}
+    """The arguments of a wrapper's constructor as plain data; the same dict each time."""
+    return _description(wrapper)[0]
 
 
 def functions_of(wrapper: AnyWrapper) -> dict[str, str]:
     """Hashes of the functions among the arguments of a wrapper's constructor."""
-    return fingerprints(_arguments(wrapper))
+    return fingerprints(_arguments(wrapper)) if _description(wrapper)[1] else {}
 
 
 def constructed_with(wrapper: AnyWrapper) -> dict[str, Any]:
@@ -192,6 +195,15 @@ def _find(wrapper: AnyWrapper) -> WrapperRule | None:
 def _arguments(wrapper: AnyWrapper) -> dict[str, Any]:
     rule = _find(wrapper)
     return recorded_arguments(wrapper) if rule is None else rule.arguments(wrapper)
+
+
+def _description(wrapper: AnyWrapper) -> tuple[dict[str, Any], bool]:
+    known = _described.get(wrapper)
+    if known is None:
+        arguments = _arguments(wrapper)
+        kwargs = {name: described(value) for name, value in arguments.items()}
+        known = _described[wrapper] = (kwargs, bool(fingerprints(arguments)))
+    return known
 
 
 def _parameters(cls: type[AnyWrapper]) -> list[str]:
