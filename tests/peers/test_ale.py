@@ -174,7 +174,7 @@ def test_a_frame_that_is_half_done_is_no_moment_for_a_snapshot():
 
 
 def test_old_lines_of_a_picture_are_noticed_after_a_restore():
-    env = unguarded("ALE/Qbert-v5", frameskip=1)
+    env = unguarded("ALE/Koolaid-v5", frameskip=1)
     message = play_until_refused(env, lambda: env.restore(env.snapshot()))
     assert "earlier frames stay visible" in message
 
@@ -196,3 +196,16 @@ def test_a_state_of_another_game_is_refused_and_the_episode_goes_on():
     with pytest.raises(sg.SandboxGymError, match="not a state of this game"):
         sg.restore(env, foreign)
     assert_equal(step(env, 1), step(twin, 1))
+
+
+def test_there_is_no_picture_until_the_first_step_after_a_restore():
+    here, there = native(render_mode="rgb_array"), native(render_mode="rgb_array")
+    here.reset(seed=0)
+    here.step(1)
+    there.reset(seed=1)
+    sg.restore(there, sg.snapshot(here))
+    with pytest.raises(UncapturedStateError, match="until the first step"):
+        there.render()
+    here.step(2)
+    there.step(2)
+    np.testing.assert_array_equal(there.render(), here.render())

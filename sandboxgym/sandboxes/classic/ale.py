@@ -144,6 +144,21 @@ class Console:
             self._check_picture()
         return reward
 
+    def getScreen(self, *buffer: Any) -> Any:  # noqa: N802 - ALE's name
+        """The picture, as numbers of colours."""
+        self._check_picture_is_of_now()
+        return self._ale.getScreen(*buffer)
+
+    def getScreenRGB(self, *buffer: Any) -> Any:  # noqa: N802 - ALE's name
+        """The picture, in colours."""
+        self._check_picture_is_of_now()
+        return self._ale.getScreenRGB(*buffer)
+
+    def getScreenGrayscale(self, *buffer: Any) -> Any:  # noqa: N802 - ALE's name
+        """The picture, in grey."""
+        self._check_picture_is_of_now()
+        return self._ale.getScreenGrayscale(*buffer)
+
     def restoreState(self, state: Any) -> None:  # noqa: N802 - ALE's name
         """Refused: it would leave the action that sticks behind."""
         raise UncapturedStateError(
@@ -168,7 +183,7 @@ class Console:
         if self.capture() != state:
             raise RestoreMismatchError("ALE did not take the state that it was given")
         self._follow(state)
-        self._frames_to_watch = 2
+        self._frames_to_watch = _WATCHED
 
     def draw_anew(self, seed: int) -> None:
         """Start the generator of sticky actions anew."""
@@ -194,10 +209,16 @@ class Console:
                 return
         raise UncapturedStateError(f"this game is in the middle of a frame for good: {_INSTEAD}")
 
+    def _check_picture_is_of_now(self) -> None:
+        if self._frames_to_watch == _WATCHED:
+            raise UncapturedStateError(
+                "ALE leaves the picture out of its states, so there is none until the first step "
+                f"after a restore; the observation of the moment is in the snapshot. Or {_INSTEAD}"
+            )
+
     def _check_picture(self) -> None:
-        first_line, lines = _FIRST_LINE, self._ale.getScreenDims()[0]
         drawn, _ = _frame(self.capture())
-        if drawn < first_line + lines:
+        if drawn < _FIRST_LINE + self._ale.getScreenDims()[0]:
             raise UncapturedStateError(
                 f"soon after a restore this game shows a frame of {drawn} lines, so that lines of "
                 f"earlier frames stay visible, which ALE leaves out of its states: {_INSTEAD}"
@@ -210,6 +231,7 @@ _CONSOLE_LENGTH = struct.calcsize("<6i")
 _TAIL = struct.calcsize("<2i")
 _GENERATOR = re.compile(rb"(?:\d+ ){624}\d+")
 _FIRST_LINE = 34  # of a frame, that the screen shows
+_WATCHED = 2  # frames after a restore: as many as there are picture buffers
 _TIA = struct.pack("<i", 3) + b"TIA"
 
 

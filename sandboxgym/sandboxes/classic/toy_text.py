@@ -11,13 +11,25 @@ import marshal
 from typing import Any, ClassVar
 
 from sandboxgym.core.errors import UncapturedStateError
-from sandboxgym.mechanisms.attributes import Attributes
+from sandboxgym.sandboxes.classic.drawing import CANVASES, DrawnState
+
+IMAGES = frozenset(
+    f"{name}_{images}"
+    for images, names in {
+        "img": "agent background destination goal goal_flag ground hole cracked_hole house ice "
+        "letter_g letter_s mountain_bg near_cliff passenger start tree",
+        "imgs": "cliff ice_crack taxi taxi_full",
+    }.items()
+    for name in names.split()
+)
 
 
-class TableState(Attributes):
+class TableState(DrawnState):
     """All attributes, but the table of transitions `P` by its hash alone."""
 
-    left_alone: ClassVar[frozenset[str]] = frozenset({"P"})
+    covers_subclasses: ClassVar[bool] = True
+    drawn: ClassVar[frozenset[str]] = CANVASES | IMAGES
+    left_alone: ClassVar[frozenset[str]] = drawn | {"P"}
 
     def get(self, env: Any) -> dict[str, Any]:
         """Attributes, and the hash of the table."""
