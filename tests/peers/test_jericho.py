@@ -18,6 +18,7 @@ from sandboxgym.core.errors import (
 from sandboxgym.sandboxes.text import testbed_games
 from sandboxgym.sandboxes.text.jericho import JerichoEnv
 from tests.peers.text_forks import NOISE, assert_all_ways_lead_on, differing_round_trips, mapped
+from tests.peers.tiny_story import tiny_story
 
 pytestmark = pytest.mark.peers
 jericho = pytest.importorskip("jericho", reason="needs Jericho")
@@ -44,6 +45,16 @@ def vocabulary(story: Path) -> list[str]:
     return [*commands, *(f"go {way}" for way in ("north", "east", "south", "west"))] * 3 + [*NOISE]
 
 
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """A story for an old machine, with dice; played in an empty folder."""
+    file = tmp_path / "tiny.z3"
+    file.write_bytes(tiny_story())
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return lambda: JerichoEnv(file)
+
+
 def choose_from(vocabulary: list[str]):
     return lambda info, dice: dice.choice(vocabulary)
 
@@ -62,6 +73,67 @@ def test_a_thousand_round_trips_show_no_difference(vocabulary):
 
 def test_every_way_of_restoring_leads_on_as_if_nothing_had_happened(vocabulary, tmp_path):
     assert_all_ways_lead_on(make, "jericho_env", tmp_path, choose=choose_from(vocabulary))
+
+
+def test_a_thousand_round_trips_of_an_old_story_with_dice_show_no_difference(tiny):
+    found = differing_round_trips(tiny, 1000, choose=lambda info, dice: dice.choice("dddppptsronx"))
+    assert found == []
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_the_seed_throws_the_dice(tiny):
+    def thrown(env, seed):
+        env.reset(seed=seed)
+        return [env.step("d")[0] for _ in range(5)]
+
+    one, two = tiny(), tiny()
+    assert thrown(one, 0) == thrown(two, 0) == thrown(one, 0)
+    assert thrown(one, 1) != thrown(two, 0)
+    moment = one.snapshot()
+    ways = []
+    for seed in (None, 5, 6, 5):
+        two.restore(moment, seed=seed)
+        ways.append([two.step("d")[0] for _ in range(5)])
+    assert ways[1] == ways[3]
+    assert ways[0] != ways[1] != ways[2]
+    one.close()
+    two.close()
+
+
+def test_text_that_was_printed_and_not_shown_goes_along(tiny):
+    env = tiny()
+    first = env.reset(seed=1)[0]
+    said = env.step("p")[0]  # prints dice without the end of a line
+    moment = env.snapshot()
+    after = env.step("x")[0]
+    assert after.strip().split()[0].isdigit()
+    assert not said.rstrip().endswith(after.strip().split()[0])
+    fresh = tiny()
+    fresh.restore(moment)
+    assert fresh.step("x")[0] == after
+    env.restore(moment)
+    env.snapshot()
+    assert env.reset(seed=1)[0] == first
+    env.close()
+    fresh.close()
+
+
+@pytest.mark.parametrize(("letter", "said"), [("s", "save failed"), ("r", "restore failed")])
+def test_an_old_story_has_no_disk_either(tiny, letter, said):
+    env = tiny()
+    env.reset(seed=1)
+    assert said in env.step(letter)[0]
+    env.close()
+
+
+@pytest.mark.parametrize("letter", ["t", "o"])
+def test_an_old_story_writes_no_transcript(tiny, letter):
+    env = tiny()
+    env.reset(seed=1)
+    env.step(letter)
+    env.step("d")
+    assert list(Path.cwd().iterdir()) == []
+    env.close()
 
 
 def test_seed_zero_is_a_seed_and_not_the_clock(story):

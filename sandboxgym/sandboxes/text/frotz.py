@@ -1,10 +1,11 @@
 """Frotz, the Z-machine inside Jericho, with its whole state at hand and no way to the disk.
 
 Jericho's own `get_state` leaves out the seed that an in-game `restart` goes back to, whether the
-machine has halted, and the score and moves that it reads off the screen of a TextWorld game. The
-game's own undo lies on the heap, out of reach; `save`, `restore` and `script` write and read files
-that all branches would share. So a `Machine` adds what is left out, and takes out of the
-interpreter what cannot be captured: a game is told that saving, restoring or undoing failed.
+machine has halted, the last word that was printed (the prompt, say, which comes out with the next
+text), and the score and moves that it reads off the screen of a TextWorld game. The game's own undo
+lies on the heap, out of reach; `save`, `restore` and `script` write and read files that all
+branches would share. So a `Machine` adds what is left out, and takes out of the interpreter what
+cannot be captured: a game is told that saving, restoring or undoing failed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +33,16 @@ _SERIAL = slice(0x12, 0x18)  # in the header: the day on which the story was com
 _CHECKSUM = slice(0x1C, 0x1E)  # which goes into the checksum too
 _STACK_WORDS = 1024
 _TEXT_BYTES = 8192
+_WORD_BYTES = 200
 _SEEDS = (1000, 2**31 - 1)
 _READ_KEY = 246  # the instruction that waits for a single key
 _TYPED = frozenset(map(chr, range(32, 127))) - {"\\"}  # a backslash begins the interpreter's keys
 _FAILED = 0
 _UNDO_UNAVAILABLE = 0xFFFF
 _STREAMS_TO_FILES = (2, 4)
+_FLAGS = (0x10, 0x11)  # in the header; a bit of theirs turns the transcript on
+_TRANSCRIPT = 0x0101  # that bit, in either half
+_LAST_WITH_FLAG = 5  # later stories select a stream instead, and store much more often
 
 _INSTRUCTION = ctypes.CFUNCTYPE(None)
 
@@ -55,24 +61,25 @@ class Machine:
         self._story_size = ctypes.c_long.in_dll(self._lib, "story_size").value
         self._halted = ctypes.c_int.in_dll(self._lib, "emulator_halted")
         self._screen_on = ctypes.c_bool.in_dll(self._lib, "ostream_screen")
+        self._lib.dumb_get_screen.restype = ctypes.c_char_p
         self._status = [ctypes.c_int.in_dll(self._lib, name) for name in ("tw_score", "move_count")]
         self._kept_alive = self._seal()
 
     def start(self, seed: int) -> str:
         """Begin the story anew, and return what it says first."""
-        self.seed(seed)
+        self.prepare(seed)
         text, _ = self.frotz.reset()
         return str(text)
 
-    def seed(self, seed: int) -> None:
-        """The seed of the next start, and of a restart within the game."""
-        self._seed = seed
-        self.frotz.seed(seed)
+    def prepare(self, seed: int) -> None:
+        """Get ready for a start: seed its dice, and leave nothing on the screen."""
+        self._seed_next(seed)
+        self._pending()
+        self._lib.dumb_clear_screen()
 
     def reseed(self, seed: int) -> None:
         """Throw the dice of the running game anew."""
-        self.seed(seed)
-        self._lib.set_random_seed(seed)
+        self._seed_next(seed)
         self._lib.setRng(seed, 0, 0)
 
     @property
@@ -102,6 +109,7 @@ class Machine:
             "registers": [lib.getPC(), top, lib.getFP(), lib.getFrameCount(), lib.get_opcode()],
             "dice": [int(lib.getRngA()), lib.getRngInterval(), lib.getRngCounter(), self._seed],
             "text": lib.get_narrative_text(),
+            "pending": self._pending(),
             "screen": self._screen_on.value,
             "halted": self._halted.value,
             "status": [number.value for number in self._status],
@@ -123,6 +131,7 @@ class Machine:
             or not 0 < counter < self._story_size
             or not (0 <= top <= _STACK_WORDS and 0 <= frame <= _STACK_WORDS)
             or len(state["text"]) >= _TEXT_BYTES
+            or len(state["pending"]) > _WORD_BYTES
         ):
             raise SnapshotCorruptError("this is not a state of this Z-machine story")
         memory[_SERIAL], memory[_CHECKSUM] = self._dated[_SERIAL], self._dated[_CHECKSUM]
@@ -134,8 +143,11 @@ class Machine:
         lib.setFrameCount(frames)
         lib.set_opcode(opcode)
         lib.set_narrative_text(state["text"])
-        self.seed(seed)
-        lib.set_random_seed(seed)
+        self._pending()
+        lib.dumb_clear_screen()
+        for char in state["pending"]:
+            lib.os_display_char(char)
+        self._seed_next(seed)
         lib.setRng(a, interval, count)
         self._screen_on.value = state["screen"]
         self._halted.value = state["halted"]
@@ -145,6 +157,17 @@ class Machine:
     def close(self) -> None:
         """Let go of the interpreter, which unloads its copy of the library."""
         del self.frotz, self._lib
+
+    def _seed_next(self, seed: int) -> None:
+        """The seed of the next start, and of a restart within the game."""
+        self._seed = seed
+        self.frotz.seed(seed)
+        self._lib.set_random_seed(seed)
+
+    def _pending(self) -> bytes:
+        """What is printed and not shown yet; goes to the screen, as with the next command."""
+        self._lib.flush_buffer()
+        return bytes(self._lib.dumb_get_screen())
 
     def _memory(self) -> bytes:
         memory = ctypes.create_string_buffer(self._lib.getRAMSize())
@@ -175,6 +198,14 @@ class Machine:
         def halt() -> None:  # without this, the interpreter runs on into whatever follows
             self._halted.value = 1
 
+        def store_no_transcript_flag(unit: int, instruction: Any) -> Callable[[], None]:
+            def store() -> None:
+                if arguments[0] + unit * arguments[1] in _FLAGS:
+                    arguments[2] &= ~_TRANSCRIPT
+                instruction()
+
+            return store
+
         replaced = [
             ("op0_opcodes", 5, fail),  # save, of old stories
             ("op0_opcodes", 6, fail),  # restore, of old stories
@@ -186,6 +217,12 @@ class Machine:
             ("var_opcodes", 51, select_no_file),  # output_stream
             ("var_opcodes", 52, _do_nothing),  # input_stream
         ]
+        if version <= _LAST_WITH_FLAG:
+            storew, storeb = (ctypes.cast(f, _INSTRUCTION) for f in (lib.z_storew, lib.z_storeb))
+            replaced += [
+                ("var_opcodes", 33, store_no_transcript_flag(2, storew)),
+                ("var_opcodes", 34, store_no_transcript_flag(1, storeb)),
+            ]
         instructions = []
         for table, at, function in replaced:
             instruction = _INSTRUCTION(function)

@@ -194,7 +194,7 @@ class Play:
 
     def start(self, seed: int) -> Any:
         """Begin the game anew; returns TextWorld's account of the moment."""
-        self.machine.seed(seed)
+        self.machine.prepare(seed)
         self._started = True
         return self._env.reset()
 
