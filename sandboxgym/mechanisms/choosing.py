@@ -84,9 +84,10 @@ class _Choosing:
             if reason is None:
                 return self._take(rung)
             self.rejected.append(Rejection(rung.name, reason))
-        raise NotForkableError(
-            "\n".join([f"{self.name} cannot be made forkable", *account(tuple(self.rejected))])
-        )
+        raise self._refusal(f"{self.name} cannot be made forkable")
+
+    def _refusal(self, why: str) -> NotForkableError:
+        return NotForkableError("\n".join([why, *account(tuple(self.rejected))]))
 
     def _objection(self, rung: Rung, *, asked: bool) -> str | None:
         """What speaks against a rung, by a look at the environment, a survey, and a probe."""
@@ -95,7 +96,7 @@ class _Choosing:
             return obstacle
         seen = self._survey()
         if seen.obstacle is not None:
-            raise NotForkableError(
+            raise self._refusal(
                 f"nothing can be proven of {self.name}: {seen.obstacle}. Pass forkable(env, "
                 "factory=...) with what makes another one, or ask for a mechanism by its name"
             )
@@ -103,12 +104,13 @@ class _Choosing:
 
     def _take(self, rung: Rung) -> AnyEnv:
         replays = self._found["survey"].drift is None if "survey" in self._found else True
+        why = rung.why(self.env)
         result = rung.wrap(self.env, self.factory, recipe_replays=replays)
         base: Any = result.unwrapped
         if base.choice is None:  # it is none that was made forkable before
             fidelity = base.fidelity
             rejected = tuple(self.rejected)
-            base.choice = Choice(self.name, fidelity.mechanism, rung.why, fidelity, rejected)
+            base.choice = Choice(self.name, fidelity.mechanism, why, fidelity, rejected)
         return result
 
     def _survey(self) -> Survey:

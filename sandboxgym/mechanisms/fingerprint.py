@@ -48,28 +48,37 @@ def fingerprint(value: Any) -> str:
 
 def _parts(value: Any) -> list[Any]:
     """What an object consists of."""
-    if isinstance(value, _OPAQUE):
+    kind = type(value)  # an object may claim to be of another class, by code of its own
+    if issubclass(kind, _OPAQUE):
         return [id(value)]
-    if isinstance(value, types.FunctionType):
+    if kind is types.FunctionType:
         cells = [_content(cell) for cell in value.__closure__ or ()]
         return [id(value), value.__defaults__, value.__kwdefaults__, cells, vars(value)]
-    if isinstance(value, types.MethodType | staticmethod | classmethod):
+    if kind in (types.MethodType, staticmethod, classmethod):
         return [value.__func__]
-    if isinstance(value, property):
+    if kind is property:
         return [value.fget, value.fset, value.fdel]
-    if isinstance(value, np.random.Generator):
+    if kind is np.random.Generator:
         return [value.bit_generator.state]
-    if isinstance(value, np.random.RandomState):
+    if kind is np.random.RandomState:
         return [value.get_state(legacy=False)]
-    if isinstance(value, random.Random):
+    if kind is random.Random:
         return [value.getstate()]
-    attributes = dict(getattr(value, "__dict__", {}))
+    attributes = _attributes(value)
     parts = [*attributes.keys(), *attributes.values()]
-    if isinstance(value, dict):
-        parts += [*value.keys(), *value.values()]
-    elif isinstance(value, list | tuple | set | frozenset | collections.deque):
+    if issubclass(kind, dict):
+        parts += [*dict.keys(value), *dict.values(value)]
+    elif issubclass(kind, list | tuple | set | frozenset | collections.deque):
         parts += value
     return parts
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an instance, without running any code of its class."""
+    try:
+        return dict(object.__getattribute__(value, "__dict__"))
+    except AttributeError:
+        return {}
 
 
 def _content(cell: types.CellType) -> Any:

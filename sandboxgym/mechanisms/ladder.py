@@ -25,8 +25,12 @@ class Rung(ABC):
     """One mechanism."""
 
     name: ClassVar[Mechanism]
-    why: ClassVar[str]
+    reason: ClassVar[str]
     verified: ClassVar[bool] = False  # at each restore, so that the probe can do without
+
+    def why(self, env: AnyEnv) -> str:
+        """What speaks for it."""
+        return self.reason
 
     def needs_no_probe(self, env: AnyEnv, *, asked: bool) -> bool:
         """Whether it is exact by declaration, where it is asked for by name or even where not."""
@@ -49,7 +53,11 @@ class Native(Rung):
     """The hooks of a `ForkableEnv`, a registered state API, or that of plain attributes."""
 
     name = "native"
-    why = "its own state is captured as data"
+    reason = "its own state is captured as data"
+
+    def why(self, env: AnyEnv) -> str:
+        """That it promises so itself, or that its state is data."""
+        return "it is a ForkableEnv, which says so itself" if _has_hooks(env) else self.reason
 
     def needs_no_probe(self, env: AnyEnv, *, asked: bool) -> bool:
         """A `ForkableEnv` promises to be exact; a registered state API is trusted when asked."""
@@ -110,7 +118,7 @@ class Process(_Box):
     """Forks of a process."""
 
     name = "process"
-    why = "it lives in a process of its own, and that is forked"
+    reason = "it lives in a process of its own, and that is forked"
 
     def obstacle(self, env: AnyEnv) -> str | None:
         """A system that cannot fork, or a wrapper without a rule that has to stay outside."""
@@ -130,7 +138,7 @@ class Copy(_Box):
     """Deep copies."""
 
     name = "copy"
-    why = "it is held as deep copies"
+    reason = "it is held as deep copies"
     kind = CopyEnv
 
     def needs_no_probe(self, env: AnyEnv, *, asked: bool) -> bool:
@@ -150,7 +158,7 @@ class Replay(_Box):
     """Doing again what was done."""
 
     name = "replay"
-    why = "what was done is done again, and what comes out is verified"
+    reason = "what was done is done again, and what comes out is verified"
     verified = True
     kind = ReplayEnv
 

@@ -134,7 +134,7 @@ def _owners_of_shared_data(env: AnyEnv) -> Iterator[Any]:
     names = {cls.__module__ for cls in classes}
     package = type(env.unwrapped).__module__.partition(".")[0]
     if package != "gymnasium":
-        names |= {name for name in sys.modules if name.split(".")[0] == package}
+        names |= {name for name in list(sys.modules) if name.split(".")[0] == package}
     for name in sorted(names - {"builtins", "typing", "abc"}):
         module = sys.modules.get(name)
         if not isinstance(module, types.ModuleType) or name.startswith(_NOT_OF_ENVIRONMENTS):

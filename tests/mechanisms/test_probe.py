@@ -253,3 +253,14 @@ def test_a_fingerprint_of_what_contains_itself_ends():
     loop: list = [1]
     loop.append(loop)
     assert fingerprint(loop) == fingerprint(loop)
+
+
+class Proxy:
+    """Stands for something that is not there."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError("not now")
+
+
+def test_a_fingerprint_runs_no_code_of_what_it_looks_at():
+    assert fingerprint([Proxy()]) == fingerprint([Proxy()])
