@@ -81,10 +81,11 @@ class ForkableContract:
         """The suite of the class, made by its first test."""
         cls = type(self)
         if cls._suite is None:
+            overridden = cls.policy is not ForkableContract.policy
             options = Options(
                 seeds=self.seeds,
                 depth=self.depth,
-                policy=self.policy,
+                policy=self.policy if overridden else None,
                 only=self.only,
                 skip=self.skip,
                 time_budget=self.time_budget,

@@ -65,6 +65,7 @@ def _add_case(suite: ET.Element, env: str, result: CheckResult) -> None:
 def _facts(report: ConformanceReport) -> dict[str, str]:
     return {
         "mechanism": report.mechanism,
+        "choice": report.choice,
         "seeds": ", ".join(map(str, report.seeds)),
         "depth": str(report.depth),
         **{f"version of {name}": version for name, version in report.versions.items()},

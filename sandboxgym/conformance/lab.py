@@ -111,7 +111,8 @@ class Lab:
         """Play the episodes that all checks compare with."""
         subject = self.make()
         base = Stack.of(subject.env).base
-        self.facts = Facts(_in_words(base.fidelity), base.sandbox_versions, made=True)
+        choice = str(getattr(base, "choice", None) or "")
+        self.facts = Facts(_in_words(base.fidelity), base.sandbox_versions, choice, made=True)
         self.scripts = [self.play_episode(subject, seed, self.depth) for seed in self.seeds]
 
     def play_episode(self, subject: Subject, seed: int, steps: int) -> Script:

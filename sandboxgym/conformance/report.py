@@ -99,11 +99,14 @@ class Facts:
     Attributes:
         mechanism: How it forks, in words.
         versions: What it says about its versions.
+        choice: What `forkable` chose for it, and what it rejected and why; "" where it chose
+            nothing.
         made: Whether one could be made at all.
     """
 
     mechanism: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    choice: str = ""
     made: bool = False
 
 
@@ -119,6 +122,7 @@ class ConformanceReport:
         versions: Versions of what took part.
         results: One result a check, in order.
         started: When the first check began, in UTC, as ISO 8601.
+        choice: What `forkable` chose, and what it rejected and why, in words.
     """
 
     env: str
@@ -128,6 +132,7 @@ class ConformanceReport:
     versions: dict[str, str]
     results: list[CheckResult]
     started: str = ""
+    choice: str = ""
 
     @property
     def ok(self) -> bool:
@@ -165,7 +170,8 @@ class ConformanceReport:
         """What was checked, in a line or two."""
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         how = f"{self.mechanism}; " if self.mechanism else ""
-        return f"{self.env}\n{how}seeds {self.seeds}, depth {self.depth}; {versions}\n"
+        choice = f"{self.choice}\n" if self.choice else ""
+        return f"{self.env}\n{choice}{how}seeds {self.seeds}, depth {self.depth}; {versions}\n"
 
     def summary(self) -> str:
         """The counts, in a line."""

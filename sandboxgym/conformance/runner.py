@@ -146,6 +146,7 @@ class Suite:
             versions={**self._facts.versions, "gymnasium": gym.__version__},
             results=results,
             started=self._began,
+            choice=self._facts.choice,
         )
 
     def _make_lab(self, journal: Journal) -> Lab:

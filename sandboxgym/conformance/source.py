@@ -105,7 +105,10 @@ def command_arguments(name: str, kwargs: dict[str, Any]) -> tuple[str, ...] | No
 def _from_factory(factory: Factory, kwargs: dict[str, Any]) -> Source:
     module = getattr(factory, "__module__", "")
     qualname = getattr(factory, "__qualname__", type(factory).__qualname__)
+    owner, _, name = qualname.rpartition(".")
     expression = qualname if qualname.isidentifier() else "make_env"
+    if owner.isidentifier() and inspect.ismethod(factory):
+        expression = f"{owner}().{name}"
     source = Source(f"{module}:{qualname}", lambda: factory(**kwargs), expression=expression)
     try:
         found = None if module == "__main__" else _load(module, qualname)
