@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -382,8 +383,11 @@ def test_output_is_printed_once_however_often_it_is_forked(capfd):
     answer(env, "print once")
     snapshots = [env.snapshot() for _ in range(3)]
     env.restore(snapshots[0])
-    env.close()
+    pids = [snapshot.held._process.pid for snapshot in snapshots] + [answer(env, "pid")]
     del snapshots
+    env.close()
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        time.sleep(0.01)
     assert capfd.readouterr().out.count("once") == 1
 
 

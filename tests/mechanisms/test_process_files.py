@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from pathlib import Path
+
 import pytest
 
 import sandboxgym as sg
@@ -130,3 +133,23 @@ def test_descriptors_that_share_a_position_go_on_sharing_it(env, how):
     env.restore(env.snapshot())
     env.step("put two")
     assert answer(env, "all") == "onetwo"
+
+
+def test_the_folder_has_the_same_path_in_each_run_and_is_removed_where_there_is_no_home(
+    env, monkeypatch, tmp_path
+):
+    other = lab()
+    assert answer(other, "folder") == answer(env, "folder")
+    other.close()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # no folder can be made in it
+    homeless = lab()
+    homeless.step("write a text")
+    homeless.restore(homeless.snapshot())
+    assert answer(homeless, "read a") == "text"
+    folder = answer(homeless, "folder")
+    assert folder != answer(env, "folder")
+    homeless.close()
+    del homeless
+    gc.collect()
+    assert not Path(folder).exists()

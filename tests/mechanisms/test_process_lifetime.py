@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import random
@@ -46,6 +47,11 @@ def alive(pids) -> set[int]:
     return {pid for pid in pids if Path(f"/proc/{pid}").exists()}
 
 
+def empty(folder: str) -> bool:
+    """Whether nothing is left in the folder for temporary files; the folder is a mount point."""
+    return not Path(folder).exists() or not list(Path(folder).iterdir())
+
+
 @pytest.fixture
 def env():
     before = descendants(os.getpid())
@@ -88,10 +94,9 @@ def test_everything_ends_with_the_last_that_refers_to_it():
     del twin  # without being closed
     gc.collect()
     assert set(descendants(os.getpid())) > before
-    assert Path(folder).exists()
     del snapshot
     assert set(descendants(os.getpid())) == before
-    assert not Path(folder).exists()
+    assert empty(folder)
 
 
 def test_references_in_circles_are_found_by_the_collector():
@@ -170,7 +175,7 @@ def test_a_killed_nursery_is_noticed_and_its_folder_removed():
     del env, snapshot
     gc.collect()
     wait_until(lambda: not alive(others))
-    assert not Path(folder).exists()
+    assert empty(folder)
 
 
 def parent(pid: int) -> int:
@@ -201,6 +206,21 @@ print(answer(env, "folder"), answer(env, "pid"), flush=True)
 """
 
 
+def test_nothing_is_left_when_all_are_killed_at_once():
+    owner = run(BUSY.format(seed=1), start_new_session=True)
+    assert owner.stdout is not None
+    folder = owner.stdout.readline().strip()
+    bred = descendants(owner.pid)
+    for pid in (owner.pid, *sorted(bred)):  # the nursery, which would clean up, comes second
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    owner.wait()
+    owner.stdout.close()
+    owner.stderr.close()
+    wait_until(lambda: not alive(bred))
+    assert empty(folder)
+
+
 @pytest.mark.parametrize(
     ("how", "code"), [("", 0), ("raise SystemExit(4)", 4), ("import os; os._exit(5)", 5)]
 )
@@ -209,7 +229,7 @@ def test_nothing_is_left_when_the_owner_exits_with_live_snapshots(how, code):
     out, errors = owner.communicate(timeout=60)
     folder, pid = out.split()
     assert (owner.returncode, errors) == (code, "")
-    wait_until(lambda: not Path(folder).exists() and not Path(f"/proc/{pid}").exists())
+    wait_until(lambda: empty(folder) and not Path(f"/proc/{pid}").exists())
 
 
 BUSY = """
@@ -244,7 +264,7 @@ def test_nothing_is_left_after_the_owner_is_killed_at_any_moment():
         owner.wait()
         owner.stdout.close()
         owner.stderr.close()
-        wait_until(lambda: not alive(bred) and not Path(folder).exists())  # noqa: B023
+        wait_until(lambda: not alive(bred) and empty(folder))  # noqa: B023
     assert Path("/proc/self/mounts").read_text() == mounts
 
 

@@ -77,7 +77,8 @@ class Nursery:
                 f"the nursery of worker processes did not start ({_ending(process.wait())}); what "
                 "it printed says why"
             ) from None
-        folders.append(started["folder"])
+        if started["folder"] is not None:
+            folders.append(started["folder"])
         self.private_files: bool = started["private"]
         self.first: int = started["first"]
 

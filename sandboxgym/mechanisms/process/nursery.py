@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import socket
-import tempfile
 import traceback
 from typing import NoReturn
 
 from sandboxgym.mechanisms.process import guard, linux, worker
-from sandboxgym.mechanisms.process.scratch import Scratch, enter_namespace
+from sandboxgym.mechanisms.process.scratch import Scratch
 from sandboxgym.mechanisms.process.wire import Connection
 
 _LOOK_AT_OWNER = 1000  # milliseconds; how long its death can go unnoticed where a fork of it lives
@@ -34,15 +32,15 @@ def main(descriptor: int) -> None:
     except (EOFError, ConnectionError):
         return  # the owner ended before it had asked for anything
     assert message.descriptor is not None
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="sandboxgym-"))
+    scratch = Scratch.find()
     try:
-        scratch = Scratch(folder, enter_namespace(folder))
         first = Connection.of(message.descriptor)
         pid = os.fork()
         if pid == 0:
             control.close()
             _run_worker(first, scratch, message.body["factory"])
         first.close()
+        folder = None if scratch.stays else scratch.path
         control.send({"folder": folder, "private": scratch.private, "first": pid})
         Nursery(control, owner).watch()
     except ConnectionError:
@@ -50,7 +48,7 @@ def main(descriptor: int) -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         end_all()
-        shutil.rmtree(folder)
+        scratch.remove()
 
 
 def _run_worker(connection: Connection, scratch: Scratch, factory: bytes) -> NoReturn:

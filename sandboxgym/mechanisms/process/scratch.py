@@ -2,7 +2,7 @@
 
 A worker sees a small file system in memory (tmpfs) there that no other process sees, by a mount
 namespace of its own. A fork copies the content. The kernel frees it with the last process that
-sees it, however that process ends, so there is nothing to clean up but an empty folder.
+sees it, however that process ends, so there is nothing to clean up.
 
 Namespaces need root or user namespaces. Where the machine has neither, the folder is a plain one
 that all processes share, and an environment that keeps files in it cannot be forked.
@@ -23,35 +23,39 @@ from sandboxgym.core.errors import UncapturedStateError
 from sandboxgym.mechanisms.process import linux
 
 
-def enter_namespace(path: str) -> int | None:
-    """Give this process a mount namespace, to which its descendants can come back.
-
-    Tried in a child first, so that nothing has changed where it is not allowed.
-
-    Args:
-        path: An empty folder, for the trial.
-
-    Returns:
-        A descriptor of the namespace, or None where the machine does not allow it.
-    """
-    for enter in (_as_root, _as_user):
-        if _works_in_a_child(partial(_try, enter, path)):
-            return enter()
-    return None
-
-
 @dataclass(frozen=True)
 class Scratch:
     """The folder as its process sees it.
 
     Attributes:
         path: Where it is.
-        namespace: The mount namespace in which nothing is mounted there, or None where the
-            machine does not allow namespaces.
+        namespace: A descriptor of the mount namespace in which nothing is mounted there, or None
+            where the machine does not allow namespaces.
+        stays: Whether the folder is not removed in the end, but used again.
     """
 
     path: str
     namespace: int | None
+    stays: bool
+
+    @classmethod
+    def find(cls) -> Scratch:
+        """Choose the folder, and give this process a namespace where that is allowed.
+
+        The mount point is the same for all, and stays: each process sees what is mounted there for
+        it, paths that an environment shows are the same in each run, and however many processes are
+        killed, they leave nothing behind.
+        """
+        shared = _shared_mount_point()
+        if shared is not None and (namespace := _enter_namespace(shared)) is not None:
+            return cls(shared, namespace, stays=True)
+        own = os.path.realpath(tempfile.mkdtemp(prefix="sandboxgym-"))
+        return cls(own, _enter_namespace(own), stays=False)
+
+    def remove(self) -> None:
+        """Remove the folder, when no process uses it any more."""
+        if not self.stays:
+            shutil.rmtree(self.path)
 
     @property
     def private(self) -> bool:
@@ -102,6 +106,28 @@ class Scratch:
         linux.mount("tmpfs", self.path, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=700")
 
 
+def _shared_mount_point() -> str | None:
+    """An empty folder of this user's, or None where there is no home to have it in."""
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve()
+        folder = cache / "sandboxgym" / "scratch"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return str(folder)
+
+
+def _enter_namespace(path: str) -> int | None:
+    """Enter a mount namespace to which all descendants can come back; a descriptor of it.
+
+    Tried in a child first, so that nothing has changed where it is not allowed: then it is None.
+    """
+    for enter in (_as_root, _as_user):
+        if _works_in_a_child(partial(_try, enter, path)):
+            return enter()
+    return None
+
+
 def _as_root() -> int:
     linux.unshare(linux.CLONE_NEWNS)
     return _namespace()
@@ -122,7 +148,7 @@ def _namespace() -> int:
 
 
 def _try(enter: Callable[[], int], path: str) -> None:
-    Scratch(path, enter()).prepare()
+    Scratch(path, enter(), stays=True).prepare()
 
 
 def _works_in_a_child(action: Callable[[], None]) -> bool:
