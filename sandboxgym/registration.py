@@ -31,6 +31,8 @@ def register_all() -> None:
     """Register every environment of this package, and the state APIs of those of others."""
     register_native("ale_py.env:AtariEnv", "sandboxgym.sandboxes.classic.ale:AtariState")
     register_native("gymnasium.envs.mujoco", "sandboxgym.sandboxes.classic.mujoco:MujocoState")
+    for name in ("classic_control", "toy_text.blackjack"):
+        register_native(f"gymnasium.envs.{name}", "sandboxgym.sandboxes.classic.drawing:DrawnState")
     for name in ("cliffwalking:CliffWalkingEnv", "frozen_lake:FrozenLakeEnv", "taxi:TaxiEnv"):
         register_native(
             f"gymnasium.envs.toy_text.{name}", "sandboxgym.sandboxes.classic.toy_text:TableState"
