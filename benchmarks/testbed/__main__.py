@@ -35,21 +35,35 @@ PAGE = ROOT / "docs" / "testbed.md"
 def main() -> int:
     """Returns 1 where something differed silently."""
     options = _options()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"environments": {}}
-    results.update(python=platform.python_version(), gymnasium=gym.__version__)
-    rows = results["environments"]
-    if not options.write_docs:
-        for entry in _chosen(options):
-            if not environments.installed(entry):
-                print(f"{entry.id}: {entry.needs} is not installed")
-                continue
-            rows[entry.id] = _row(entry, rows.get(entry.id), options)
-            results["environments"] = {name: rows[name] for name in ENTRIES if name in rows}
-            RESULTS.parent.mkdir(exist_ok=True)
-            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    else:
+    for entry in [] if options.write_docs else _chosen(options):
+        if environments.installed(entry):
+            _save(entry, _row(entry, _load()["environments"].get(entry.id), options))
+        else:
+            print(f"{entry.id}: {entry.needs} is not installed")
+    results = _load()
+    if options.write_docs:
         PAGE.write_text(table.with_table(PAGE.read_text("utf-8"), results), "utf-8")
-    return int(any(row["silent_differences"] for row in rows.values()))
+    return int(any(row["silent_differences"] for row in results["environments"].values()))
+
+
+def _load() -> dict[str, Any]:
+    if not RESULTS.exists():
+        return {"environments": {}}
+    results: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
+    return results
+
+
+def _save(entry: Entry, row: dict[str, Any]) -> None:
+    """Put one row into the results as they are now: another run may have added to them."""
+    results = _load()
+    rows = {**results["environments"], entry.id: row}
+    results.update(
+        python=platform.python_version(),
+        gymnasium=gym.__version__,
+        environments={name: rows[name] for name in ENTRIES if name in rows},
+    )
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
 
 
 def _options() -> argparse.Namespace:

@@ -24,9 +24,9 @@ from sandboxgym.core.snapshot import Snapshot
 
 AnyEnv = gym.Env[Any, Any]
 
-GAP = 20  # at most so many steps between two trips
-AWAY = 12  # at most so many steps away, before a restore
-TOGETHER = 8  # so many steps are compared after a restore
+GAP = 12  # at most so many steps between two trips
+AWAY = 8  # at most so many steps away, before a restore
+TOGETHER = 6  # so many steps are compared after a restore
 
 
 @dataclass
