@@ -89,11 +89,6 @@ def test_a_draw_from_outside_before_a_reseeding_does_not_undo_it():
 
 def test_a_wrapper_that_draws_from_the_environments_generator_is_replayed():
     make = lambda: StickyAction(RandomWalk(), 0.5)  # noqa: E731
-    sg.register_wrapper_state(
-        StickyAction,
-        lambda w: {"last": w.last_action},
-        lambda w, state: setattr(w, "last_action", state["last"]),
-    )
     env, fresh = make(), make()
     env.reset(seed=1)
     play(env)
