@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from sandboxgym.core.errors import SnapshotNotFoundError, StoreCorruptError, StoreError
@@ -39,6 +40,7 @@ class DiskShelf:
             create=create,
         )
         self.budget_bytes = disk_budget_bytes
+        self._patience = 0  # of this size, the store was found to have too little to drop
         self.pins = Pins(folder / "pins")
 
     def add(self, pieces: Pieces) -> None:
@@ -72,9 +74,16 @@ class DiskShelf:
                 blobs.remove(state)
                 notes += note(Kind.DROPPED, state.key)
             need = len(disk.records_of(self._new(blobs))) + len(notes)
-            rewriting.make_room(disk, need, budget, {*self._pinned_states(), *links})
+            self._make_room(need, budget, links)
             records = disk.records_of(self._new(blobs))
         disk.append(records + notes)
+
+    def _make_room(self, need: int, budget: int, states: Collection[bytes]) -> None:
+        disk = self.disk
+        if disk.size + need > budget and disk.size >= self._patience:
+            rewriting.make_room(disk, need, budget, {*self._pinned_states(), *states})
+            if disk.size + need > budget:
+                self._patience = disk.size + disk.size // 16
 
     def _new(self, blobs: list[Blob]) -> list[Blob]:
         return [blob for blob in blobs if self.disk.lacks(blob)]
