@@ -64,10 +64,7 @@ def _atari() -> list[Entry]:
     return [
         entry("ALE/Breakout-v5", "ALE/Breakout-v5"),
         entry("ALE/Pong-v5", "ALE/Pong-v5"),
-        entry("ALE/MontezumaRevenge-v5", "ALE/MontezumaRevenge-v5"),
-        entry("ALE/Adventure-v5", "ALE/Adventure-v5"),
         entry("ALE/Qbert-v5", "ALE/Qbert-v5"),
-        entry("ALE/Tetris-v5", "ALE/Tetris-v5"),
         entry(
             "ALE/Breakout-v5, no sticky actions",
             "ALE/Breakout-v5",
@@ -83,7 +80,6 @@ def _minigrid() -> list[Entry]:
     names = (
         "MiniGrid-DoorKey-8x8-v0",
         "MiniGrid-Dynamic-Obstacles-8x8-v0",
-        "BabyAI-GoToLocal-v0",
         "BabyAI-BossLevel-v0",
     )
     return [
