@@ -14,6 +14,7 @@ from sandboxgym.core.errors import (
     RestoreMismatchError,
     SnapshotError,
     StateEncodingError,
+    UncapturedStateError,
 )
 from sandboxgym.core.plain import owned
 from sandboxgym.core.record import BEFORE_RESET, Record
@@ -85,7 +86,7 @@ def restore(
     stack = Stack.of(env)
     stack.check_accepts(snapshot)
     obs, info = revived(snapshot.last.obs), revived(snapshot.last.info)
-    before = _take(stack) if stack.base._record is not None else None
+    before = _present(stack, snapshot)
     try:
         way = _apply(stack, snapshot, rewind_statistics=rewind_statistics)
         if verify or snapshot.loaded or way is not Way.SET:
@@ -178,6 +179,22 @@ def _take(stack: Stack, *, hold: bool = False) -> Snapshot:
         created_by=base.fidelity.mechanism,
         held=base.hold() if hold else None,
     )
+
+
+def _present(stack: Stack, snapshot: Snapshot) -> Snapshot | None:
+    """Where to return to if restoring fails; None for an environment that was never reset.
+
+    A replay steps the environment on its way, so the present is held where it can be. Resuming
+    what is held changes nothing when it fails.
+    """
+    if stack.base._record is None:
+        return None
+    if snapshot.held is None:
+        try:
+            return _take(stack, hold=True)
+        except UncapturedStateError:
+            pass  # the recipe of the present has to do
+    return _take(stack)
 
 
 def _apply(stack: Stack, snapshot: Snapshot, *, rewind_statistics: bool) -> Way:

@@ -159,3 +159,40 @@ def test_a_parcel_that_is_none_is_refused_and_changes_nothing():
     with pytest.raises(errors.SnapshotCorruptError, match="no parcel"):
         env.restore(replace(env.snapshot(), held=None, packed=b"nothing"))
     assert env.state_digest() == before
+
+
+class Wayward(HeldWalk):
+    """Its recipe does not replay: each reset starts elsewhere."""
+
+    starts = 0
+
+    def reset(self, *, seed=None, options=None):
+        obs, info = super().reset(seed=seed, options=options)
+        type(self).starts += 1
+        self.visits = [0] * self.starts
+        return obs, {"starts": self.starts}
+
+
+def test_an_environment_that_does_not_replay_is_put_back_by_what_is_held():
+    env = Wayward()
+    env.reset(seed=3)
+    env.step(1)
+    elsewhere = sg.Snapshot.from_bytes(env.snapshot().to_bytes())
+    env.step(2)
+    before = env.state_digest()
+    with pytest.raises(errors.RestoreMismatchError):
+        env.restore(elsewhere)
+    assert env.state_digest() == before
+    env.step(1)
+
+
+def test_a_state_that_cannot_be_held_does_not_keep_one_from_restoring(walk, monkeypatch):
+    snap = walk.snapshot().drop_state()
+    future = play(walk)
+
+    def refuse(self):
+        raise errors.UncapturedStateError("a thread is alive")
+
+    monkeypatch.setattr(HeldWalk, "hold", refuse)
+    walk.restore(snap)
+    assert first_difference(play(walk), future) is None
