@@ -100,6 +100,8 @@ def _row(
     before = None if options.anew else before
     if options.conformance and before is not None:
         return {**before, "conformance": _conformance(entry, options.seconds)}
+    if before is not None and before["round_trips"] >= options.round_trips:
+        return before
     print(entry.id, end=": ", flush=True)
     try:
         env = environments.make_forkable(entry.id)
