@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import random
@@ -143,6 +144,14 @@ def test_a_snapshot_keeps_its_engine_after_the_environment_is_closed():
     assert late.metrics.get("replayed_steps", 0) == 0
     assert late.step("inventory") == after
     late.close()
+
+
+def test_a_copied_snapshot_is_at_the_same_position(env):
+    moment = copy.deepcopy(env.snapshot())
+    after = env.step("inventory")
+    env.restore(moment)
+    assert env.metrics.get("replayed_steps", 0) == 0
+    assert env.step("inventory") == after
 
 
 def test_a_closed_environment_has_to_be_reset(env):
