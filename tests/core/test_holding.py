@@ -167,7 +167,7 @@ class Wayward(HeldWalk):
     starts = 0
 
     def reset(self, *, seed=None, options=None):
-        obs, info = super().reset(seed=seed, options=options)
+        obs, _ = super().reset(seed=seed, options=options)
         type(self).starts += 1
         self.visits = [0] * self.starts
         return obs, {"starts": self.starts}
