@@ -20,9 +20,10 @@ from sandboxgym.core.plain import is_array, owned, plain_or_name
 from sandboxgym.core.rng import generator_from, generator_state
 from sandboxgym.mechanisms.state_api import AnyEnv, StateApi
 
-# Who an instance is, not what state it is in.
+# Who an instance is, not what state it is in. (A vector environment writes into the metadata of its
+# members how it resets them.)
 _IDENTITY = frozenset(
-    {"spec", "render_mode", "_saved_kwargs", "_ezpickle_args", "_ezpickle_kwargs"}
+    {"spec", "metadata", "render_mode", "_saved_kwargs", "_ezpickle_args", "_ezpickle_kwargs"}
 )
 # What is captured beside the state, by the contract itself.
 _BESIDE = frozenset({"_np_random", "_np_random_seed"})
