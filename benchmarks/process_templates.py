@@ -11,6 +11,7 @@ among those that share them), with one template and with many.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -32,7 +33,7 @@ BYTES_OF_AN_ENTRY = 145  # a list of an int and a string, as CPython lays it out
 
 
 class Heap(gym.Env[Any, int]):
-    """Has a large heap, and changes a hundredth of it in each step."""
+    """Has a large heap, and changes a thousandth of it in each step."""
 
     observation_space = gym.spaces.Discrete(2**31)
     action_space = gym.spaces.Discrete(2)
@@ -52,10 +53,10 @@ class Heap(gym.Env[Any, int]):
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Change a part."""
-        part = int(self.np_random.integers(100))
-        size = len(self.array) // 100
+        part = int(self.np_random.integers(1000))
+        size = len(self.array) // 1000
         self.array[part * size : (part + 1) * size] += 1
-        size = len(self.objects) // 100
+        size = len(self.objects) // 1000
         for entry in self.objects[part * size : (part + 1) * size]:
             entry[0] += 1
         return self.observation, 0.0, False, False, {"part": part}
@@ -150,8 +151,9 @@ def memory_of_descendants() -> float:
     parents = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            parents[int(folder.name)] = int(fields[1])
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # another one's end
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(fields[1])
     below = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in below} - below:
         below |= more

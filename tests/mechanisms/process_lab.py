@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -203,6 +204,9 @@ class Lab(gym.Env[Any, Any]):
         half = int(megabytes) * 2**19
         self.kept.append([[i, str(i)] for i in range(half // 150)])
         self.kept.append(np.ones(half // 8))
+
+    def do_collect(self, _: str) -> None:
+        gc.collect()
 
     def do_print(self, text: str) -> None:
         sys.stdout.write(text)  # not flushed

@@ -378,7 +378,8 @@ def test_a_fork_of_the_owner_is_refused_and_does_no_harm(env):
     assert "replayed_steps" not in env.metrics
 
 
-def test_output_is_printed_once_however_often_it_is_forked(capfd):
+def test_output_is_printed_once_however_often_it_is_forked(capfd, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     env = lab()
     answer(env, "print once")
     snapshots = [env.snapshot() for _ in range(3)]

@@ -232,6 +232,15 @@ def test_nothing_is_left_when_the_owner_exits_with_live_snapshots(how, code):
     wait_until(lambda: empty(folder) and not Path(f"/proc/{pid}").exists())
 
 
+def test_the_nursery_removes_a_folder_that_cannot_stay(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    owner = run(LEAVES_AT_EXIT.format(how="import os; os._exit(5)"))
+    out, _ = owner.communicate(timeout=60)
+    folder = out.split()[0]
+    assert Path(folder).name.startswith("sandboxgym-")
+    wait_until(lambda: not Path(folder).exists())
+
+
 BUSY = """
 import random, sandboxgym as sg
 from tests.mechanisms.process_lab import answer, lab

@@ -54,19 +54,28 @@ def test_templates_that_no_snapshot_holds_do_not_count():
     env.close()
 
 
-def test_memory_is_kept_within_its_limit():
-    env = lab(max_memory=100 * 2**20)
+def test_memory_is_kept_within_its_limit_also_as_templates_stop_sharing_it():
+    env = lab(max_memory=120 * 2**20)
     snapshots = []
-    for number in range(4):
-        env.step("let_go")
-        env.step("heap 60")  # each template comes to have its own 60 MB
+    for number in range(3):
+        env.step("let_go")  # from now on the template before has its 60 MB alone
+        env.step("heap 60")
         env.step(f"write size {number}")
-        snapshots.append(env.snapshot())
-    env.restore(snapshots[3])
+        snapshots.append(env.snapshot())  # shares 60 MB with the live worker
+    env.restore(snapshots[2])
     assert "replayed_steps" not in env.metrics
     env.restore(snapshots[0])
     assert env.metrics["replayed_steps"] == 3
     assert answer(env, "read size") == "0"
+    env.close()
+
+
+def test_collections_of_garbage_do_not_unshare_what_was_built():
+    env = lab(built="heap 100")
+    template = env.snapshot().held
+    env.step("collect")
+    assert env._process.memory() < 50 * 2**20  # a third, beside little of its own
+    assert not template.gone
     env.close()
 
 

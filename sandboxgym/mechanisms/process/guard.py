@@ -6,12 +6,14 @@ Open files are in `descriptors.py`, files written by name in `writes.py`.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from pathlib import Path
 
 from sandboxgym.core.errors import UncapturedStateError
 
+_SHARED = re.compile(r"^\S+ .w.s \S+ \S+ \S+ *(.*)$", re.MULTILINE)  # a line of /proc/self/maps
 _TIMERS = {"ITIMER_REAL": signal.ITIMER_REAL, "ITIMER_VIRTUAL": signal.ITIMER_VIRTUAL}
 
 
@@ -54,14 +56,13 @@ def _check_children() -> None:
 
 
 def _check_mappings() -> None:
-    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
-        fields = line.split(maxsplit=5)
-        if fields[1][1] == "w" and fields[1][3] == "s":
-            what = fields[5] if len(fields) > 5 else "without a name"
-            raise UncapturedStateError(
-                f"the environment has writable shared memory ({what}), which forks would go on "
-                "sharing: keep the data in private memory, or use mechanism='replay'"
-            )
+    shared = _SHARED.search(Path("/proc/self/maps").read_text(errors="replace"))
+    if shared is not None:
+        raise UncapturedStateError(
+            f"the environment has writable shared memory ({shared[1] or 'without a name'}), which "
+            "forks would go on sharing: keep the data in private memory, or use "
+            "mechanism='replay'"
+        )
 
 
 def _check_signals() -> None:

@@ -87,7 +87,9 @@ class Scratch:
         working_folder = os.getcwd()
         original = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         self._mount()
-        _Copy(_newest_first(self.path)).folder(f"/proc/self/fd/{original}", self.path, self.path)
+        if os.listdir(original):
+            copying = _Copy(_newest_first(self.path))
+            copying.folder(f"/proc/self/fd/{original}", self.path, self.path)
         os.close(original)
         os.chdir(working_folder)
 
