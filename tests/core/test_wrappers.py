@@ -88,6 +88,18 @@ def test_a_fork_has_its_parents_statistics():
     assert_same(play(child, 4), play(env, 4))
 
 
+def test_a_fork_has_its_parents_statistics_even_if_its_constructor_gathered_some():
+    def build():
+        inner = NormalizeObservation(Drift(render_mode="rgb_array"))
+        return sg.Forkable(wrappers.AddRenderObservation(inner, render_only=False))
+
+    env = build()
+    begin(env, 1)
+    play(env, 3)
+    (child,) = env.fork(1)
+    assert_same(play(child, 3), play(env, 3))
+
+
 def test_frozen_statistics_stay_frozen_unless_rewound():
     env = normalized(front=False)
     begin(env, 1)

@@ -142,6 +142,8 @@ def test_film_is_refused_with_the_way_out(tmp_path):
     env.reset(seed=1)
     with pytest.raises(errors.UncapturedStateError, match=r"actions of snapshot\.recipe"):
         sg.snapshot(env)
+    with pytest.raises(errors.UncapturedStateError, match=r"leave it out"):
+        sg.Forkable(env).reset(seed=1)
     env.close()
 
 
