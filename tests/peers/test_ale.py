@@ -149,6 +149,12 @@ def test_games_whose_frames_are_irregular_are_not_captured_natively(game):
         native(f"ALE/{game}-v5")
 
 
+@pytest.mark.parametrize("game", ["Hangman", "MiniatureGolf", "Pitfall2"])
+def test_games_of_which_ale_saves_too_little_are_not_captured_natively(game):
+    with pytest.raises(sg.SandboxGymError, match="leaves a part"):
+        native(f"ALE/{game}-v5")
+
+
 def unguarded(name: str, **kwargs: Any) -> NativeEnv:
     """A game that is refused otherwise."""
     env = NativeEnv(plain(name, **kwargs).unwrapped, AtariState())

@@ -10,7 +10,7 @@ Three things stand between `cloneState(include_rng=True)` and an exact fork.
    shows leaves old lines standing. Games that do so often are refused; in the others the two
    frames after a restore are watched.
 3. A game that computes for long leaves a frame half done, which the state does not tell. Such a
-   moment is refused.
+   moment is refused. So are the games of which ALE does not save all that it knows.
 """
 
 from __future__ import annotations
@@ -39,6 +39,11 @@ IRREGULAR_PICTURE = frozenset(
         "video_chess",
         "video_checkers",
     }
+)
+
+# Games of whose score or cartridge ALE 0.12 leaves a part out of its states, or rounds it.
+INCOMPLETE_STATE = frozenset(
+    {"chopper_command", "hangman", "miniature_golf", "pitfall2", "video_cube"}
 )
 
 _INSTEAD = "use sandboxgym.forkable(env, mechanism='process')"
@@ -87,6 +92,8 @@ class AtariState(StateApi):
         """Refuse games and options of which the console's state says too little."""
         if env._game in IRREGULAR_PICTURE:
             return f"{env._game} shows lines of earlier frames, which ALE leaves out of its states"
+        if env._game in INCOMPLETE_STATE:
+            return f"ALE leaves a part of {env._game}'s score or cartridge out of its states"
         if env.sound_obs:
             return "sound_obs=True: ALE leaves the sound that is under way out of its states"
         if env.ale.getBool("color_averaging"):
