@@ -13,15 +13,16 @@ from typing import Any, ClassVar
 from sandboxgym.core.errors import UncapturedStateError
 from sandboxgym.sandboxes.classic.drawing import CANVASES, DrawnState
 
+# By their names in all releases of Gymnasium since 1.0.
 IMAGES = frozenset(
     f"{name}_{images}"
     for images, names in {
-        "img": "agent background destination goal goal_flag ground hole cracked_hole house ice "
-        "letter_g letter_s mountain_bg near_cliff passenger start tree",
+        "img": "agent background cliff destination goal goal_flag ground hole cracked_hole house "
+        "ice letter_g letter_s mountain_bg near_cliff passenger start tree",
         "imgs": "cliff ice_crack taxi taxi_full",
     }.items()
     for name in names.split()
-)
+) | {"elf_images", "median_horiz", "median_vert"}
 
 
 class TableState(DrawnState):

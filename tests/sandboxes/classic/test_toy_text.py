@@ -16,6 +16,21 @@ def test_forks_are_exact(name):
     assert_forks_exactly(*envs, gym.make(name), trips=20, gap=6)
 
 
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", TAXI])
+def test_drawing_is_no_state(name, monkeypatch):
+    pytest.importorskip("pygame", reason="needs pygame to draw")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    here, there = (
+        sg.forkable(gym.make(name, render_mode="rgb_array"), mechanism="native") for _ in range(2)
+    )
+    here.reset(seed=0)
+    before = sg.state_digest(here)
+    picture = here.render()
+    assert sg.state_digest(here) == before
+    sg.restore(there, sg.snapshot(here))
+    assert (there.render() == picture).all()
+
+
 def test_the_table_of_transitions_is_not_in_the_state():
     env = sg.forkable(gym.make(TAXI), mechanism="native")
     env.reset(seed=0)
