@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+from gymnasium import spaces
+
 from . import mutant
 from .correct import Ferry
 
 
-@mutant("20")
+STACKED = ("17",)  # a wrapper that stacks observations finds the old ones changed
+
+
+@mutant("20", also=STACKED)
 class ObservesWithOneBuffer(Ferry):
     """Each observation overwrites the one before."""
 
@@ -19,8 +25,10 @@ class ObservesWithOneBuffer(Ferry):
         return self.buffer
 
 
-@mutant("20")
+@mutant("20", also=STACKED)
 class ReturnsItsOwnArray(Ferry):
+    observation_space = spaces.Box(-np.inf, np.inf, (2, 2), np.float64)
+
     def observe(self):
         return self.depths
 
@@ -31,7 +39,7 @@ class ReturnsItsOwnList(Ferry):
         return {"cargo": self.cargo}
 
 
-@mutant("20")
-class ReturnsAViewOfItsArray(Ferry):
+@mutant("20", also=STACKED)
+class ReturnsAViewOfItsArray(ReturnsItsOwnArray):
     def observe(self):
         return self.depths[::-1].ravel()[::-1] if self.fuel < 0 else self.depths.T
