@@ -55,7 +55,7 @@ def test_templates_that_no_snapshot_holds_do_not_count():
 
 
 def test_memory_is_kept_within_its_limit_also_as_templates_stop_sharing_it():
-    env = lab(max_memory=120 * 2**20)
+    env = lab(max_memory=145 * 2**20)
     snapshots = []
     for number in range(3):
         env.step("let_go")  # from now on the template before has its 60 MB alone
