@@ -22,7 +22,7 @@ from sandboxgym.core.snapshot import Snapshot
 
 FORKS = 8
 OPERATIONS = ("step", "snapshot", "restore", f"fork({FORKS})", "replay")
-LEAST_ROUNDS, MOST_ROUNDS = 5, 200
+LEAST_ROUNDS, MOST_ROUNDS, LEAST_OF_SLOW = 3, 200, 2
 HELD_BY_PROCESSES, MOST_HELD = 24, 2000
 SECONDS_OF_HOLDING = 0.5
 EPISODES = 5
@@ -70,8 +70,15 @@ class Costs:
 
 @dataclass
 class Stopwatch:
-    """Times of operations, alternating, so that what disturbs one disturbs all."""
+    """Times of operations, alternating, so that what disturbs one disturbs all.
 
+    Attributes:
+        enough: Seconds after which a slow operation is attempted no more.
+        times: The times of each operation, in seconds.
+        failures: Why each operation that does not work does not.
+    """
+
+    enough: float
     times: dict[str, list[float]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -83,8 +90,9 @@ class Stopwatch:
         self.times.setdefault(operation, []).append(time.perf_counter() - began)
 
     def attempt(self, operation: str, do: Callable[[], Any]) -> Any:
-        """Time an operation, unless it has failed before; remember why it fails."""
-        if operation in self.failures:
+        """Time an operation, unless it has failed or took long enough before."""
+        times = self.times.get(operation, [])
+        if operation in self.failures or (len(times) >= LEAST_OF_SLOW and sum(times) > self.enough):
             return None
         try:
             with self.timing(operation):
@@ -131,8 +139,8 @@ def measure(env: AnyEnv, seed: int, actions: Sequence[Any], depth: int, seconds:
         env.step(action)
     moment = forking.snapshot(env)
     following = actions[depth]
-    _round(env, moment, following, Stopwatch())  # warms up
-    watch = Stopwatch()
+    _round(env, moment, following, Stopwatch(enough=seconds))  # warms up
+    watch = Stopwatch(enough=seconds)
     until = time.perf_counter() + seconds
     for number in range(MOST_ROUNDS):
         if number >= LEAST_ROUNDS and time.perf_counter() > until:

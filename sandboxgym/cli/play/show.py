@@ -10,6 +10,7 @@ from rich.text import Text
 
 LONGEST = 20_000
 MOST_NUMBERS = 64
+MOST_OF_A_TILE = 16  # pixels to a side of what becomes one, of a very large picture
 
 
 def observation(obs: Any, width: int, height: int = 50) -> Text:
@@ -101,6 +102,8 @@ def _steers(character: str) -> bool:
 def _shrunk(colours: np.ndarray[Any, Any], width: int, height: int) -> np.ndarray[Any, Any]:
     """The mean colour of equal tiles, so that thin lines stay to be seen."""
     scale = max(1.0, colours.shape[1] / width, colours.shape[0] / height)
+    stride = int(scale // MOST_OF_A_TILE) + 1
+    colours, scale = colours[::stride, ::stride], scale / stride
     rows = np.arange(0, max(1, int(colours.shape[0] / scale))) * scale
     columns = np.arange(0, max(1, int(colours.shape[1] / scale))) * scale
     summed = np.add.reduceat(colours.astype(np.uint32), rows.astype(int), axis=0)
