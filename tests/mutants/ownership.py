@@ -8,7 +8,6 @@ from gymnasium import spaces
 from . import mutant
 from .correct import Ferry
 
-
 STACKED = ("17",)  # a wrapper that stacks observations finds the old ones changed
 
 

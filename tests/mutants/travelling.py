@@ -31,7 +31,7 @@ class StateListsASetInHashOrder(Ferry):
         return {**super().get_state(), "market": list(set(GOODS))}
 
 
-@mutant("10", also=("02",))
+@mutant("10", also=("02", "17"))
 class TextThatIsNoUnicode(Ferry):
     observation_space = spaces.Text(20)
 

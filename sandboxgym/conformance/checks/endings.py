@@ -11,7 +11,7 @@ from sandboxgym.conformance.subject import Subject, ended
 from sandboxgym.core.errors import SandboxGymError
 
 
-@check("17-wrapper-counters", needs=("08", "14"))
+@check("17-wrapper-counters", needs=("05", "08", "14"))
 def wrapper_counters(lab: Lab) -> str:
     """A counter that stays behind in a wrapper ends the restored episode at another step."""
     natural = lab.long_episode()
