@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import resource
@@ -311,8 +312,26 @@ def test_what_nothing_records_is_refused():
         ProcessEnv(Lab())
 
 
-def test_the_worker_has_the_path_and_the_working_folder_of_its_owner(env):
-    assert answer(env, "cwd") == str(Path.cwd())
+def test_the_worker_has_the_path_and_the_working_folder_of_its_owner(monkeypatch, tmp_path):
+    source = "from tests.mechanisms.process_lab import Lab\n\ndef make(): return Lab()\n"
+    (tmp_path / "only_here.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    env = ProcessEnv(Lab(), importlib.import_module("only_here").make)
+    env.reset(seed=1)
+    assert answer(env, "cwd") == str(tmp_path)
+    env.close()
+
+
+def test_forks_have_generators_of_their_own_in_their_spaces():
+    env = ProcessEnv(gym.make("CartPole-v1"))
+    env.reset(seed=1)
+    env.action_space.seed(5)
+    left, right = sg.fork(env, 2)
+    draws = [[int(e.action_space.sample()) for _ in range(20)] for e in (left, right, env)]
+    assert draws[0] == draws[1] == draws[2]
+    for each in (env, left, right):
+        each.close()
 
 
 def test_two_threads_can_fork_one_family():
