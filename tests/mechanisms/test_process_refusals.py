@@ -171,3 +171,19 @@ env.close()
 def test_without_roots_rights_temporary_files_are_private_by_user_namespaces():
     command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable]
     assert printed([*command, "-c", WITH_FILES]) == ["['filesystem', 'memory']", "text"]
+
+
+SEES_NO_MOUNT = """
+from pathlib import Path
+from tests.mechanisms.process_lab import answer, lab
+env = lab()
+twin = env.spawn()
+twin.reset(seed=1)
+print(answer(env, "folder") in Path("/proc/self/mounts").read_text())
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can share mounts")
+def test_mounts_are_not_seen_outside_where_mounts_are_shared():
+    command = ["unshare", "--mount", "--propagation", "shared", sys.executable]
+    assert printed([*command, "-c", SEES_NO_MOUNT]) == ["False"]
