@@ -40,7 +40,13 @@ def test_the_contract_is_one_test_a_check(isolated):
     )
     run = isolated.runpytest_inprocess("-v")
     run.assert_outcomes(failed=1, passed=8, skipped=len(CHECKS) - 9)
-    run.stdout.fnmatch_lines(["*06-restored-continues-exactly* FAILED*", "*seed 0, actions*", "*check_forkable(TestMutant().make_env, only=*"])
+    run.stdout.fnmatch_lines(
+        [
+            "*06-restored-continues-exactly* FAILED*",
+            "*seed 0, actions*",
+            "*sandboxgym check *:TestMutant.make_env --only 06*",
+        ]
+    )
 
 
 def test_the_contract_wants_make_env(isolated):

@@ -110,7 +110,7 @@ def test_a_gymnasium_id_with_a_class_as_entry_point_can_be_made_in_other_process
     sg.register("tests/Ferry-v0", Ferry, max_episode_steps=15)
     report = check_forkable("tests/Ferry-v0", kwargs={"fuel": 30})
     assert report.ok
-    assert not report.not_run
+    assert [r.number for r in report.not_run] == ["26"]  # it makes no claim about threads
 
 
 def test_a_gymnasium_environment_without_hooks_is_made_forkable():
@@ -208,6 +208,6 @@ def test_all_environments_are_closed():
             open_now.remove(id(self))
 
     keep: list[gym.Env] = []
-    assert check_forkable(Counted, isolated=False).ok
+    assert check_forkable(Counted, isolated=False, skip=["24"]).ok  # `keep` is a leak
     assert keep
     assert not open_now
