@@ -287,7 +287,7 @@ class Snapshot:
         """
         try:
             snapshot = _from_tree(tree)
-        except (KeyError, TypeError, ValueError, AttributeError, StateEncodingError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, StateEncodingError) as error:
             raise SnapshotCorruptError(
                 f"the snapshot lacks a part or has one of the wrong type ({error!r})"
             ) from error
@@ -389,10 +389,12 @@ def _recipe_tree(recipe: Recipe) -> dict[str, Any]:
 
 
 def _from_tree(tree: Any) -> Snapshot:
+    _typed(tree, dict)
     recipe = _typed(tree["recipe"], dict)
+    spec = _typed(tree["spec"], dict)
     last = _transition(tree["last"])
     return Snapshot(
-        spec=SandboxSpec(_typed(tree["spec"]["id"], str), _typed(tree["spec"]["kwargs"], dict)),
+        spec=SandboxSpec(_typed(spec["id"], str), _typed(spec["kwargs"], dict)),
         versions={_typed(k, str): _typed(v, str) for k, v in tree["versions"].items()},
         recipe=Recipe(
             seed=_typed(recipe["seed"], int, type(None)),
@@ -438,6 +440,7 @@ def _wrapper(tree: Any) -> WrapperState:
 
 
 def _transition(tree: Any) -> Transition:
+    _typed(tree, dict)
     return Transition(
         obs=tree["obs"],
         reward=tree["reward"],

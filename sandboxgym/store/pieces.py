@@ -131,13 +131,13 @@ def _put_together(tree: Any, parts: list[Any], lengths: list[int], state: bytes 
     """The tree that `Snapshot.from_tree` takes, of the frame and the other decoded blobs."""
     try:
         names = tree.pop("blocks")
-        if len(names) != len(lengths):
-            raise SnapshotCorruptError("a frame names other blocks than it links to")
         for name, length in zip(names, lengths, strict=True):
-            items = [item for block in parts[:length] for item in block]
-            tree["recipe"][name] = items + tree["recipe"][name]
+            blocks = [*parts[:length], tree["recipe"][name]]
+            if any(type(block) is not list for block in blocks):
+                raise TypeError(f"a block of {name} is no list")
+            tree["recipe"][name] = [item for block in blocks for item in block]
             del parts[:length]
         tree["state"] = parts[0] if state is not None else None
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise SnapshotCorruptError(f"a frame lacks a part ({error!r})") from error
     return tree

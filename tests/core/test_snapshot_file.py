@@ -112,13 +112,19 @@ def test_content_that_is_not_its_digest_is_refused(snap):
 
 
 @pytest.mark.parametrize("part", ["spec", "recipe", "last", "wrappers", "rng", "digest", "inner"])
-@pytest.mark.parametrize("value", [None, 3, [], "x", {"id": 3}])
+@pytest.mark.parametrize("value", [None, 3, [], "x", {"id": 3}, np.zeros(3), np.float64(1)])
 def test_a_part_that_is_missing_or_of_the_wrong_type_is_refused(snap, part, value):
     tree = codec.decode(zstandard.decompress(snap.to_bytes()[HEADER.size :]))
     if part == "inner" and value is None:
         del tree[part]
     else:
         tree[part] = value
+    with pytest.raises(errors.SnapshotCorruptError):
+        sg.Snapshot.from_bytes(packed(codec.encode(tree)))
+
+
+@pytest.mark.parametrize("tree", [None, 3, [], "x", {}, np.zeros(3), np.float64(1)])
+def test_a_body_that_is_no_snapshot_at_all_is_refused(tree):
     with pytest.raises(errors.SnapshotCorruptError):
         sg.Snapshot.from_bytes(packed(codec.encode(tree)))
 

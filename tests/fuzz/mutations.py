@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 import struct
 from collections.abc import Callable
@@ -115,7 +116,11 @@ def _something(old: object, dice: random.Random) -> object:
         [dice.choice((0, 1, 3, 2**40, -1)) for _ in range(dice.randrange(4))],
         dice.randbytes(dice.randrange(20)),
     ]
+    shape = dice.choice(([0], [2], [1, 1], [3, 1], []))
+    whole = ["<i8", shape, bytes(8 * math.prod(shape))]
     choices: list[Callable[[], object]] = [
+        lambda: msgspec.msgpack.Ext(2, msgspec.msgpack.encode(whole)),
+        lambda: msgspec.msgpack.Ext(3, msgspec.msgpack.encode(["<f4", bytes(4)])),
         lambda: None,
         lambda: dice.choice((0, -1, 2**63, 1.5, float("nan"), True)),
         lambda: dice.choice(("", "x" * 1000, "PCG64", "\0")),
