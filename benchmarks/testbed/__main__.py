@@ -16,6 +16,7 @@ import platform
 import time
 import zlib
 from collections import Counter
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import sandboxgym
 from benchmarks.testbed import environments, table
 from benchmarks.testbed.environments import ENTRIES, Entry
 from benchmarks.testbed.latency import latencies
-from benchmarks.testbed.trips import Tally, Traveller
+from benchmarks.testbed.trips import Returner, Tally, Traveller
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "testbed.json"
@@ -126,16 +127,17 @@ def _travelled(
     """Make the round trips that are still to be made, as far as the time allows."""
     done = before["round_trips"] if before else 0
     until = time.monotonic() + options.seconds
-    other, twin = environments.make_forkable(entry.id), environments.make(entry.id)
-    try:
-        seed = zlib.crc32(f"{entry.id} {done}".encode())
-        traveller = Traveller(env, other, twin, entry.depth, seed)
+    seed = zlib.crc32(f"{entry.id} {done}".encode())
+    with ExitStack() as stack:
+        twin = stack.enter_context(closing(environments.make(entry.id)))
+        if entry.repeats:
+            other = stack.enter_context(closing(environments.make_forkable(entry.id)))
+            traveller: Any = Traveller(env, other, twin, entry.depth, seed)
+        else:
+            traveller = Returner(env, entry.depth, seed)
         while done + traveller.tally.round_trips < options.round_trips and time.monotonic() < until:
             traveller.trip()
         measured = before["latency_ms"] if before else latencies(env, twin, entry.depth)
-    finally:
-        other.close()
-        twin.close()
     return _summary(entry, env, before, traveller.tally, measured)
 
 

@@ -162,3 +162,61 @@ class Traveller:
         if difference is not None:
             trip = self.tally.round_trips
             self.tally.silent.append(f"trip {trip}, depth {self.steps}, {where}: {difference}")
+
+
+class Returner:
+    """For an environment that does not repeat itself: what it does after each return is compared.
+
+    A twin would go another way at once. But from one snapshot on, the same actions have to lead to
+    the same results, as often as it is restored.
+    """
+
+    def __init__(self, env: AnyEnv, depth: int, seed: int) -> None:
+        self.env = env
+        self.depth = depth
+        self.rng = np.random.default_rng(seed)
+        self.space = env.action_space
+        self.space.seed(seed)
+        self.tally = Tally()
+        self._new_episode()
+
+    def trip(self) -> None:
+        """One round trip: there, back, and there again."""
+        self._go(int(self.rng.integers(1, GAP)))
+        if self.over or self.steps >= self.depth:
+            self._new_episode()
+        self.tally.deepest = max(self.tally.deepest, self.steps)
+        try:
+            moment = sandboxgym.snapshot(self.env)
+            actions = [self.space.sample() for _ in range(AWAY + TOGETHER)]
+            first = self._results(actions)
+            sandboxgym.restore(self.env, moment)
+            difference = first_difference(self._results(actions), first)
+            if difference is not None:
+                trip = self.tally.round_trips
+                self.tally.silent.append(f"trip {trip}, depth {self.steps}: {difference}")
+            sandboxgym.restore(self.env, moment)
+        except sandboxgym.SandboxGymError as error:
+            self.tally.refused[f"{type(error).__name__}: {error}"] += 1
+            self._new_episode()
+        self.tally.round_trips += 1
+
+    def _new_episode(self) -> None:
+        self.env.reset(seed=int(self.rng.integers(2**31)))
+        self.steps, self.over = 0, False
+
+    def _go(self, steps: int) -> None:
+        for _ in range(steps):
+            if self.over:
+                return
+            _, _, terminated, truncated, _ = self.env.step(self.space.sample())
+            self.over = bool(terminated or truncated)
+            self.steps += 1
+
+    def _results(self, actions: list[Any]) -> list[Any]:
+        results: list[Any] = []
+        for action in actions:
+            results.append(list(owned(self.env.step(action))))
+            if results[-1][2] or results[-1][3]:
+                break
+        return results

@@ -185,6 +185,26 @@ def test_old_lines_of_a_picture_are_noticed_after_a_restore():
     assert "earlier frames stay visible" in message
 
 
+def test_what_shines_through_from_another_moment_is_noticed():
+    here, there = (unguarded("ALE/YarsRevenge-v5", frameskip=1) for _ in range(2))
+    refused = wrong = 0
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        for env in (here, there):
+            for _ in range(int(rng.integers(1, 30))):
+                if env.step(int(rng.integers(env.action_space.n)))[2]:
+                    env.reset(seed=1)
+        state = here.api.get(here.env)
+        try:
+            there.api.set(there.env, state)
+        except UncapturedStateError:
+            refused += 1
+            continue
+        wrong += not np.array_equal(here.env.step(0)[0], there.env.step(0)[0])
+    assert refused > 0
+    assert wrong == 0
+
+
 def test_what_ale_keeps_of_its_own_is_refused_not_ignored():
     env = native()
     env.reset(seed=0)
