@@ -24,6 +24,7 @@ from sandboxgym.core.snapshot import Snapshot
 
 AnyEnv = gym.Env[Any, Any]
 
+# Fewer of each where episodes are kept short, because a step or a reset takes long.
 GAP = 12  # at most so many steps between two trips
 AWAY = 8  # at most so many steps away, before a restore
 TOGETHER = 6  # so many steps are compared after a restore
@@ -52,6 +53,11 @@ class Traveller:
     def __init__(self, env: AnyEnv, other: AnyEnv, twin: AnyEnv, depth: int, seed: int) -> None:
         self.env, self.other, self.twin = env, other, twin
         self.depth = depth
+        self.gap, self.away, self.together = (
+            min(GAP, depth // 2),
+            min(AWAY, depth // 3),
+            min(TOGETHER, depth // 3),
+        )
         self.rng = np.random.default_rng(seed)
         self.space = twin.action_space
         self.space.seed(seed)
@@ -62,10 +68,10 @@ class Traveller:
 
     def trip(self) -> None:
         """One round trip."""
-        self._go_on(int(self.rng.integers(1, GAP)))
+        self._go_on(int(self.rng.integers(1, self.gap + 1)))
         trips = (self._there_and_back, self._into_another, self._as_bytes, self._by_fork)
         portable = self.env.unwrapped.fidelity.mechanism == "native"
-        chances = (0.45, 0.45, 0.05, 0.05) if portable else (0.5, 0.45, 0.0, 0.05)
+        chances = (0.45, 0.45, 0.05, 0.05) if portable else (0.5, 0.48, 0.0, 0.02)
         self.tally.deepest = max(self.tally.deepest, self.steps)
         try:
             trips[int(self.rng.choice(4, p=chances))]()
@@ -105,7 +111,7 @@ class Traveller:
 
     def _together(self, envs: list[AnyEnv]) -> None:
         """Step some environments and the twin alike, and compare."""
-        for _ in range(TOGETHER):
+        for _ in range(self.together):
             if self._over():
                 break
             action = self._action(self.last)
@@ -130,7 +136,7 @@ class Traveller:
     def _wander(self, env: AnyEnv) -> None:
         """Take an environment somewhere else."""
         last = self._results.get(id(env))
-        for _ in range(int(self.rng.integers(AWAY))):
+        for _ in range(int(self.rng.integers(self.away + 1))):
             if last is None or last[2] or last[3]:
                 seed = int(self.rng.integers(2**31))
                 obs, info = env.reset(seed=seed)
