@@ -38,7 +38,7 @@ def main() -> int:
     options = _options()
     for entry in [] if options.write_docs else _chosen(options):
         if environments.installed(entry):
-            _save(entry, _row(entry, _load()["environments"].get(entry.id), options))
+            _save(entry, _found(entry, _load()["environments"].get(entry.id), options))
         else:
             print(f"{entry.id}: {entry.needs} is not installed")
     results = _load()
@@ -54,10 +54,11 @@ def _load() -> dict[str, Any]:
     return results
 
 
-def _save(entry: Entry, row: dict[str, Any]) -> None:
-    """Put one row into the results as they are now: another run may have added to them."""
+def _save(entry: Entry, found: dict[str, Any]) -> None:
+    """Add to the results as they are now: another run may have added to them meanwhile."""
     results = _load()
-    rows = {**results["environments"], entry.id: row}
+    rows = results["environments"]
+    rows[entry.id] = {**rows.get(entry.id, {}), **found}
     results.update(
         python=platform.python_version(),
         gymnasium=gym.__version__,
@@ -95,14 +96,14 @@ def _chosen(options: argparse.Namespace) -> list[Entry]:
     ]
 
 
-def _row(
+def _found(
     entry: Entry, before: dict[str, Any] | None, options: argparse.Namespace
 ) -> dict[str, Any]:
     before = None if options.anew else before
     if options.conformance and before is not None:
-        return {**before, "conformance": _conformance(entry, options.seconds)}
+        return {"conformance": _conformance(entry, options.seconds)}
     if before is not None and before["round_trips"] >= options.round_trips:
-        return before
+        return {}
     print(entry.id, end=": ", flush=True)
     try:
         env = environments.make_forkable(entry.id)
@@ -171,7 +172,6 @@ def _summary(
         "refusals": sum(refused.values()),
         "refusal_messages": dict(refused),
         "latency_ms": measured,
-        "conformance": before.get("conformance") if before else None,
     }
 
 
