@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from sandboxgym.cli import bench, check, doctor, play, store
 from sandboxgym.cli import list as list_
@@ -31,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         an interrupt, 141 where nobody reads the output any more.
     """
     options = _parser().parse_args(arguments)
+    if arguments is None:
+        _look_in_the_working_folder()
     _accept_any_character()
     try:
         status: int = options.run(options)
@@ -46,6 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     return status
+
+
+def _look_in_the_working_folder() -> None:
+    """Find modules of the working folder, as `python -m sandboxgym` does, in the script as well."""
+    here = str(Path.cwd())
+    if not getattr(sys.flags, "safe_path", False) and not {"", here} & set(sys.path):
+        sys.path.insert(0, here)
 
 
 def _accept_any_character() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sandboxgym.cli import target
 from sandboxgym.cli.measure import OPERATIONS, Costs, Spread, TooShortError, longest_walk, measure
-from sandboxgym.cli.outcome import OK, Commands, UnusableInputError, write_json
+from sandboxgym.cli.outcome import OK, Commands, UnusableInputError, require_writable, write_json
 from sandboxgym.cli.units import digits, in_bytes, in_seconds, unit_of
 from sandboxgym.conformance.source import AnyEnv
 from sandboxgym.core import forking
@@ -61,6 +61,7 @@ def add_command(commands: Commands) -> None:
 
 def _bench(options: argparse.Namespace) -> int:
     progress = sys.stderr if options.json == "-" else sys.stdout
+    require_writable(options.json)
     env = target.make_forkable(target.source_of(options))
     try:
         seed, actions = longest_walk(env, options.seed, max(options.depths))

@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import TextIO
 
 from sandboxgym.cli import target
-from sandboxgym.cli.outcome import FAILED, OK, Commands, UnusableInputError, write_json
+from sandboxgym.cli.outcome import (
+    FAILED,
+    OK,
+    Commands,
+    UnusableInputError,
+    require_writable,
+    write_json,
+)
 from sandboxgym.conformance.options import (
     DEFAULT_CALL_TIMEOUT,
     DEFAULT_DEPTH,
@@ -134,6 +141,8 @@ def _options(arguments: argparse.Namespace) -> Options:
         raise UnusableInputError("give --seeds N or --seed SEED, not both")
     if arguments.json == arguments.junit == "-":
         raise UnusableInputError("only one of --json and --junit can go to standard output")
+    require_writable(arguments.json)
+    require_writable(arguments.junit)
     try:
         return Options(
             seeds=arguments.seed or range(arguments.seeds or len(DEFAULT_SEEDS)),

@@ -28,7 +28,7 @@ class Entry:
 
     Attributes:
         id: Its Gymnasium id.
-        own: Whether it was registered with `sandboxgym.register`.
+        own: Whether it is one of this package, or was registered with `sandboxgym.register`.
         mechanism: How it forks; "probed" where `forkable` finds out by trying, "" where the
             environment cannot be made.
         usable: Whether it could be made here.
@@ -74,7 +74,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _entry(spec: EnvSpec) -> Entry:
-    own = Forkable.wrapper_spec() in spec.additional_wrappers
+    own = spec.namespace == "sandboxgym" or Forkable.wrapper_spec() in spec.additional_wrappers
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

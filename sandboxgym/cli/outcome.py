@@ -17,6 +17,21 @@ class UnusableInputError(SandboxGymError):
     """What the user asked for cannot be done; the message is one line that says why."""
 
 
+def require_writable(target: str | None) -> None:
+    """Refuse a report that has nowhere to go, before the work that it would tell of.
+
+    Raises:
+        UnusableInputError: There is no such folder, or one is in the place of the file.
+    """
+    if target is None or target == "-":
+        return
+    path = Path(target)
+    if path.is_dir():
+        raise UnusableInputError(f"the report cannot be written: {target} is a folder")
+    if not path.parent.is_dir():
+        raise UnusableInputError(f"the report cannot be written: there is no folder {path.parent}")
+
+
 def write_json(text: str, target: str) -> None:
     """Write a report to a file, or to standard output where the target is "-".
 

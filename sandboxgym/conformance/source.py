@@ -149,7 +149,13 @@ def _registered(name: str) -> EnvSpec:
     module, colon, id_ = name.partition(":")
     if not colon:
         return gym.spec(name)
-    importlib.import_module(module)
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise EnvironmentNotFoundError(
+            f"{name!r} needs the module {module!r}, which cannot be imported ({error}): install "
+            "the package that has it, if the name is right"
+        ) from error
     return gym.spec(id_)
 
 

@@ -65,6 +65,17 @@ def test_what_cannot_be_used_gives_two_and_one_line(arguments, reason, capsys):
     assert reason in lines[0]
 
 
+@pytest.mark.parametrize("option", ["--json", "--junit"])
+def test_a_report_that_has_nowhere_to_go_is_refused_before_the_first_check(
+    option, tmp_path, capsys
+):
+    for target in (tmp_path, tmp_path / "nowhere" / "report"):
+        assert main(["check", "tests.mutants.correct:Ferry", *QUICK, option, str(target)]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "the report cannot be written" in captured.err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -81,13 +92,6 @@ def test_wrong_usage_gives_two(arguments, capsys):
         main(arguments)
     assert stopped.value.code == 2
     assert "usage: sandboxgym" in capsys.readouterr().err
-
-
-def test_list_shows_what_forks_by_itself(capsys):
-    assert main(["list"]) == 0
-    names = capsys.readouterr().out.split()
-    assert "sandboxgym/ALFWorld-v0" in names
-    assert "CartPole-v1" not in names
 
 
 def test_version(capsys):

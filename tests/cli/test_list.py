@@ -26,6 +26,7 @@ def test_it_says_how_each_forks_and_whether_it_works_here(capsys):
 def test_own_environments_are_shown_with_what_they_need(capsys):
     found = listed(capsys)
     assert found["sandboxgym/Jericho-v0"]["missing"] == "needs --kwargs game=..."
+    assert {"sandboxgym/Crafter-v0", "sandboxgym/NetHack-v0"} < set(found)
     for entry in found.values():
         assert entry["usable"] == (not entry["missing"])
         assert entry["own"] or entry["usable"]

@@ -42,6 +42,23 @@ def test_the_command_is_as_fast_as_its_imports_are_light():
     assert done.stdout.strip() == "[]"
 
 
+def test_the_script_finds_modules_of_the_working_folder(tmp_path):
+    (tmp_path / "my_ferry.py").write_text("from tests.mutants.correct import Ferry\n")
+    script = tmp_path / "bin" / "sandboxgym"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom sandboxgym.cli import main\nsys.exit(main())\n")
+    done = subprocess.run(
+        [sys.executable, script, "check", "my_ferry:Ferry", "--only", "00", "09", "--seeds", "1"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "pass  09-restore-in-another-process" in done.stdout
+
+
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["bench"], ["play"], ["doctor", "--need"]])
 def test_wrong_usage_gives_two(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
@@ -57,7 +74,7 @@ def test_wrong_usage_gives_two(arguments, capsys):
         (["CartPole"], "neither a registered Gymnasium id"),
         ([""], "neither a registered Gymnasium id"),
         ([":"], "neither a registered Gymnasium id"),
-        (["no.such.module:Some-v0"], "No module named 'no'"),
+        (["no.such.module:Some-v0"], "needs the module 'no.such.module', which cannot be imported"),
         (["tests.nowhere:make"], "No module named 'tests.nowhere'"),
         (["tests.cli.worlds:nothing"], "returned None, which is no gymnasium.Env"),
         (["tests.cli.worlds:a_text"], "an object of type str"),
