@@ -75,6 +75,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--round-trips", type=int, default=1000, help="for each environment")
     parser.add_argument("--seconds", type=float, default=110.0, help="at most, for each")
     parser.add_argument("--conformance", action="store_true", help="run the conformance suite")
+    parser.add_argument("--latencies", action="store_true", help="measure the times alone, anew")
     parser.add_argument("--anew", action="store_true", help="forget earlier results")
     parser.add_argument("--write-docs", action="store_true", help="write the table, run nothing")
     return parser.parse_args()
@@ -102,6 +103,10 @@ def _found(
     before = None if options.anew else before
     if options.conformance and before is not None:
         return {"conformance": _conformance(entry, options.seconds)}
+    if options.latencies and before is not None and before["verdict"] != "refused":
+        with closing(environments.make_forkable(entry.id)) as env:
+            plain = environments.make(entry.id)
+            return {"latency_ms": latencies(env, plain, entry.depth)}
     if before is not None and before["round_trips"] >= options.round_trips:
         return {}
     print(entry.id, end=": ", flush=True)
