@@ -65,7 +65,7 @@ class LeavesDaemons(Ferry):
             return
         os.setsid()
         if os.fork() == 0:
-            time.sleep(60)
+            time.sleep(600)
         os._exit(0)
 
 
@@ -89,5 +89,5 @@ class DoesNotEndItsHelperWhenClosed(Ferry):
         super().__init__()
         self.helper = os.fork()
         if self.helper == 0:
-            time.sleep(60)
+            time.sleep(600)
             os._exit(0)
