@@ -35,8 +35,8 @@ def add_command(commands: Commands) -> None:
         "check",
         help="find out whether an environment forks exactly",
         description="Run the conformance suite on an environment. Exit status: 0 where no check "
-        "failed, 1 where one did, 2 where the environment could not be made or the arguments make "
-        "no sense.",
+        "failed and one passed, 1 where one failed or nothing was proven, 2 where the environment "
+        "could not be made or the arguments make no sense.",
     )
     target.add_arguments(command)
     _add_reports(command)

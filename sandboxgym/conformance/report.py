@@ -27,7 +27,7 @@ JSON_FORMAT = "sandboxgym-conformance/1"
 
 
 class ConformanceError(SandboxGymError, AssertionError):
-    """At least one check of the conformance suite failed; the message is the report."""
+    """A check of the conformance suite failed, or none was run; the message is the report."""
 
 
 class ConformanceWarning(UserWarning):
@@ -136,8 +136,11 @@ class ConformanceReport:
 
     @property
     def ok(self) -> bool:
-        """Whether no check failed. Checks that were not run are no proof: see `not_run`."""
-        return not self.failures
+        """Whether something was proven and nothing failed.
+
+        Checks that were not run are no proof, so a report in which none passed is not ok.
+        """
+        return not self.failures and bool(self._having("passed") or self._having("warned"))
 
     @property
     def failures(self) -> list[CheckResult]:
@@ -158,7 +161,7 @@ class ConformanceReport:
         return [result for result in self.results if result.status == status]
 
     def raise_for_failures(self) -> None:
-        """Raise if a check failed.
+        """Raise unless the report is `ok`.
 
         Raises:
             ConformanceError: With the report as its message.
@@ -180,7 +183,8 @@ class ConformanceReport:
             for status in ("passed", "failed", "warned", "not run")
             if self._having(status) or status in ("passed", "failed")
         ]
-        return f"\n{'ok' if self.ok else 'NOT OK'}: {', '.join(counts)}"
+        verdict = "ok" if self.ok else "NOT OK" if self.failures else "NOTHING PROVEN"
+        return f"\n{verdict}: {', '.join(counts)}"
 
     def __str__(self) -> str:
         return "\n".join([self.header(), *map(str, self.results), self.summary()])

@@ -113,6 +113,15 @@ def test_a_gymnasium_id_with_a_class_as_entry_point_can_be_made_in_other_process
     assert [r.number for r in report.not_run] == ["26"]  # it makes no claim about threads
 
 
+def test_a_report_of_checks_that_were_not_run_proves_nothing():
+    report = check_forkable(Ferry, only=["06"], time_budget=1e-6, isolated=False)
+    assert {r.status for r in report.results} == {"not run"}
+    assert not report.ok
+    assert "NOTHING PROVEN" in str(report)
+    with pytest.raises(ConformanceError):
+        report.raise_for_failures()
+
+
 def test_a_gymnasium_environment_without_hooks_is_made_forkable():
     report = check_forkable("CartPole-v1")
     assert report.ok
