@@ -14,13 +14,17 @@ from gymnasium.utils import RecordConstructorArgs
 
 from sandboxgym.core import wrappers
 from sandboxgym.core.digest import digest
-from sandboxgym.core.errors import NotForkableError, StateEncodingError
+from sandboxgym.core.errors import (
+    NotForkableError,
+    ReproductionError,
+    StateEncodingError,
+)
 from sandboxgym.mechanisms.choice import Choice, Rejection, account
 from sandboxgym.mechanisms.ladder import Rung, rungs
 from sandboxgym.mechanisms.probe import probe
 from sandboxgym.mechanisms.seats import around_the_box
 from sandboxgym.mechanisms.survey import Survey, survey
-from sandboxgym.mechanisms.twins import AnyEnv, Factory, build_twin
+from sandboxgym.mechanisms.twins import AnyEnv, Factory, build_twin, settings_of
 
 Asked: TypeAlias = Literal["auto", "native", "process", "copy", "replay"]
 Outcome = TypeVar("Outcome")
@@ -82,7 +86,12 @@ class _Choosing:
                 continue
             reason = self._objection(rung, asked=mechanism == rung.name)
             if reason is None:
-                return self._take(rung)
+                try:
+                    return self._take(rung)
+                except ReproductionError as error:  # it is not what scratch instances are
+                    if mechanism != "auto":
+                        raise
+                    reason = str(error)
             self.rejected.append(Rejection(rung.name, reason))
         raise self._refusal(f"{self.name} cannot be made forkable")
 
@@ -158,7 +167,9 @@ def _identity(env: AnyEnv, factory: Factory | None) -> Hashable | None:
     """What equal environments have in common, or None where that is not known for sure."""
     if factory is None and not _is_recorded(env):
         return None
-    kwargs = [env.unwrapped.spec.kwargs if env.unwrapped.spec is not None else {}]
+    # A factory may make others than it did, by what it reads; then they have other attributes.
+    kwargs: list[Any] = [] if factory is None else [settings_of(env)]
+    kwargs += [env.unwrapped.spec.kwargs if env.unwrapped.spec is not None else {}]
     classes = [type(env.unwrapped)]
     while isinstance(env, gym.Wrapper):
         kwargs.append(wrappers.constructed_with(env))

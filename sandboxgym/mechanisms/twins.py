@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import types
@@ -67,6 +68,54 @@ def _kind(env: AnyEnv) -> dict[str, Any]:
         layers.append([wrappers.name_of(env), wrappers.kwargs_of(env)])
         env = env.env
     return {"wrappers": layers, "class": wrappers.name_of(env), "arguments": arguments_of(env)}
+
+
+def settings_of(env: AnyEnv) -> list[dict[str, Any]]:
+    """The numbers and words among the attributes of each layer, outermost first."""
+    layers = [env]
+    while isinstance(env, gym.Wrapper):
+        env = env.env
+        layers.append(env)
+    return [
+        {name: value for name, value in vars(layer).items() if _is_setting(value)}
+        for layer in layers
+    ]
+
+
+def _is_setting(value: Any) -> bool:
+    return type(value) in (bool, int, float) or (type(value) is str and value.isascii())
+
+
+def changed_setting(
+    env: AnyEnv, found: list[dict[str, Any]], factory: Factory | None
+) -> str | None:
+    """Which attribute was changed after `env` was built, or None where none is known to be.
+
+    Args:
+        env: The environment. One that was reset has a state too, and nothing is said of it.
+        found: What `settings_of` says of another instance of the same kind.
+        factory: Makes one more, where there is a difference: it may be in every instance.
+    """
+    here = settings_of(env)
+    if _was_reset(env) or first_difference(here, found) is None:
+        return None
+    with contextlib.closing(build_twin(env, factory)) as twin:
+        expected = settings_of(twin)
+    for mine, others, new in zip(here, found, expected, strict=True):
+        for name in sorted(mine.keys() & others.keys() & new.keys()):
+            if first_difference(others[name], new[name]) is None:
+                difference = first_difference(mine[name], new[name])
+                if difference is not None:
+                    return f"{name} is {difference.left} here, and {difference.right} in a new one"
+    return None
+
+
+def _was_reset(env: AnyEnv) -> bool:
+    while isinstance(env, gym.Wrapper):
+        if getattr(env, "_has_reset", False):
+            return True
+        env = env.env
+    return env._np_random is not None
 
 
 def unshare_spaces(base: AnyEnv) -> None:

@@ -423,3 +423,36 @@ def test_environments_from_other_factories_do_not_take_each_others_snapshots():
     recorded.reset(seed=1)
     with pytest.raises(errors.SpecMismatchError):
         sg.forkable(broken.Pickled(4.0), "replay").restore(recorded.snapshot())
+
+
+def test_what_was_changed_after_it_was_built_goes_by_no_process(made):
+    env, plain = KeepsAnObject(), KeepsAnObject()
+    env.goal = plain.goal = 80.5
+    env = made(sg.forkable(env, factory=KeepsAnObject))
+    assert env.choice.mechanism in ("copy", "replay")
+    assert "goal is 80.5 here, and 8.0 in a new one" in str(env.choice)
+    env.reset(seed=1)
+    plain.reset(seed=1)
+    for action in (2, 2, 2):
+        assert first_difference(list(plain.step(action)), list(env.step(action))) is None
+
+
+def test_a_factory_that_makes_others_than_before_is_tried_again(made):
+    class Walks(Walk):
+        wild = False
+
+        def __init__(self, *, wild: bool) -> None:
+            super().__init__()
+            self.wild = wild
+
+        def draw(self):
+            return float(np.random.random()) if self.wild else super().draw()
+
+    config = {"wild": False}
+
+    def make():
+        return Walks(**config)
+
+    assert made(sg.forkable(make(), factory=make)).choice.mechanism == "native"
+    config["wild"] = True
+    assert made(sg.forkable(make(), factory=make)).choice.mechanism != "native"

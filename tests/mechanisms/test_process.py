@@ -15,6 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.wrappers import StickyAction
 
 import sandboxgym as sg
 from sandboxgym.core.digest import first_difference
@@ -310,6 +311,43 @@ def test_a_factory_that_cannot_be_sent_is_refused():
 def test_what_nothing_records_is_refused():
     with pytest.raises(ReproductionError, match="factory"):
         ProcessEnv(Lab())
+
+
+@pytest.mark.parametrize("layer", ["wrapper", "environment"])
+def test_an_environment_that_was_changed_after_it_was_built_is_refused(layer):
+    env = StickyAction(gym.make("CartPole-v1"), 0.5)
+    if layer == "wrapper":
+        env.repeat_action_probability = 4.0
+    else:
+        env.unwrapped.length = 4.0
+    with pytest.raises(ReproductionError, match=r"is 4\.0 here, and 0\.5 in a new one"):
+        ProcessEnv(env)
+    sg.forkable(env, "native").close()
+
+
+def test_a_factory_that_makes_the_same_change_is_taken():
+    def make():
+        env = gym.make("CartPole-v1")
+        env.unwrapped.length = 4.0
+        return env
+
+    ProcessEnv(make(), make).close()
+
+
+def test_an_environment_in_the_middle_of_an_episode_is_taken():
+    env = gym.make("CartPole-v1")
+    env.reset(seed=1)
+    env.step(0)
+    ProcessEnv(env).close()
+
+
+def test_what_is_different_in_each_instance_is_no_change():
+    def make():
+        env = Lab()
+        env.built_at = time.monotonic_ns()
+        return env
+
+    ProcessEnv(make(), make).close()
 
 
 def test_the_worker_has_the_path_and_the_working_folder_of_its_owner(monkeypatch, tmp_path):

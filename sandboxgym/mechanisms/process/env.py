@@ -23,6 +23,7 @@ from sandboxgym.mechanisms.process.family import Family
 from sandboxgym.mechanisms.process.handles import Process
 from sandboxgym.mechanisms.process.making import maker_of
 from sandboxgym.mechanisms.process.templates import Limits, Template
+from sandboxgym.mechanisms.twins import changed_setting
 
 
 class ProcessEnv(ForeignEnv):
@@ -47,7 +48,8 @@ class ProcessEnv(ForeignEnv):
 
     Raises:
         NotForkableError: This is not Linux.
-        ReproductionError: The environment cannot be built in another process.
+        ReproductionError: The environment cannot be built in another process, or was changed after
+            it was built.
         UncapturedStateError: As it is built, it holds something that a fork would not copy.
     """
 
@@ -74,7 +76,9 @@ class ProcessEnv(ForeignEnv):
         self._family = family
         self._process: Process | None = None
         if family is None:
-            self._process = self._family_or_new().fresh()
+            family = self._family_or_new()
+            _check_unchanged(env, family, factory)
+            self._process = family.fresh()
             env.close()
 
     @property
@@ -201,6 +205,16 @@ def _check_same_kind(env: gym.Env[Any, Any], family: Family) -> None:
         raise ReproductionError(
             f"the factory makes {' > '.join(family.layers)}, and the environment is "
             f"{' > '.join(names)}: let the factory make the same"
+        )
+
+
+def _check_unchanged(env: gym.Env[Any, Any], family: Family, factory: Factory | None) -> None:
+    """Refuse an environment whose attributes were set: the one in the process would lack that."""
+    changed = changed_setting(env, family.settings, factory)
+    if changed is not None:
+        raise ReproductionError(
+            f"{env} was changed after it was built, and the one in another process would not be: "
+            f"{changed}. Pass a factory that makes the same change"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from sandboxgym.core.errors import ReproductionError, WorkerLostError
 from sandboxgym.mechanisms.process.handles import Nursery, Process
@@ -20,6 +21,7 @@ class Family:
 
     Attributes:
         layers: Names of the wrappers, outermost first, and of the environment inside.
+        settings: What `settings_of` says of the instance that was built.
 
     Raises:
         ReproductionError: The environment could not be built in another process.
@@ -47,6 +49,7 @@ class Family:
                 f"{error}\n{error.__cause__}"
             ) from error
         self.layers: list[str] = self._pristine.greeting["layers"]
+        self.settings: list[dict[str, Any]] = self._pristine.greeting["settings"]
 
     @property
     def gone(self) -> bool:

@@ -28,6 +28,7 @@ from sandboxgym.mechanisms.process.failure import describe
 from sandboxgym.mechanisms.process.scratch import Scratch
 from sandboxgym.mechanisms.process.wire import Connection
 from sandboxgym.mechanisms.process.writes import WriteWatch
+from sandboxgym.mechanisms.twins import settings_of
 
 Inode: TypeAlias = tuple[int, int] | None
 
@@ -47,7 +48,7 @@ def run(connection: Connection, scratch: Scratch, factory: bytes) -> NoReturn:
     except BaseException as error:  # noqa: BLE001 - it is reported, whatever it is
         connection.send({"error": describe(error)})
         os._exit(1)
-    connection.send({"seen": "", "layers": _layers(env)})
+    connection.send({"seen": "", "layers": _layers(env), "settings": settings_of(env)})
     Worker(env, connection, scratch, watch, standard).serve()
 
 
