@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
+from sandboxgym.core.digest import digest
 from sandboxgym.core.errors import StateEncodingError, UncapturedStateError
 from sandboxgym.core.plain import is_array, owned, plain_or_name
 from sandboxgym.core.rng import generator_from, generator_state
@@ -49,6 +50,7 @@ class Attributes(StateApi):
             neither captured nor set.
     """
 
+    state_version: ClassVar[int] = 2
     covers_subclasses: ClassVar[bool] = True
     left_alone: ClassVar[frozenset[str]] = frozenset()
 
@@ -226,7 +228,8 @@ def _describe(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_describe(item) for item in value]
     if isinstance(value, np.ndarray):
-        return [str(value.dtype), value.tolist()]
+        # Of the limits of a large picture there are many.
+        return [str(value.dtype), value.tolist() if value.dtype.hasobject else digest(value)]
     if isinstance(value, EnvSpec):
         return value.id
     return plain_or_name(value)

@@ -8,6 +8,7 @@ import pytest
 from gymnasium import spaces
 
 from sandboxgym.core import errors
+from sandboxgym.core.codec import encode
 from sandboxgym.core.digest import first_difference
 from sandboxgym.mechanisms.attributes import Attributes
 from sandboxgym.mechanisms.native import NativeEnv
@@ -187,3 +188,16 @@ def test_the_state_is_plain_data_that_stays_as_it_was():
     native.restore(snap)
     assert native.state_digest() == kept
     assert first_difference(env.table, {"a": [1]}) is None
+
+
+def test_the_limits_of_a_large_picture_take_little_room():
+    env = walk(screen=spaces.Box(0, 255, (600, 800, 3), np.uint8))
+    assert len(encode(API.get(env))) < 10_000
+    assert len(encode(API.get(walk(screen=spaces.Box(0, 1, (600, 800, 3)))))) < 10_000
+
+
+def test_a_space_with_other_limits_is_another_constant():
+    low = np.zeros((4, 4), np.float32)
+    env, other = (walk(screen=spaces.Box(low, low + high)) for high in (1, 2))
+    with pytest.raises(errors.UncapturedStateError, match="screen"):
+        moved(env, other)
