@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sandboxgym as sg
-from sandboxgym.core.errors import UncapturedStateError
+from sandboxgym.core.errors import RestoreFailedError, UncapturedStateError
 from sandboxgym.mechanisms.native import NativeEnv
 from sandboxgym.sandboxes.classic.ale import AtariState
 from tests.peers.twins import assert_equal, assert_forks_exactly, play_alike, step
@@ -235,3 +235,30 @@ def test_there_is_no_picture_until_the_first_step_after_a_restore():
     here.step(2)
     there.step(2)
     np.testing.assert_array_equal(there.render(), here.render())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda env: setattr(env, "_frameskip", 2),
+        lambda env: env.ale.setFloat("repeat_action_probability", 0.5),
+    ],
+    ids=["frameskip", "repeat_action_probability"],
+)
+def test_settings_that_were_changed_are_not_lost_in_a_fork(change):
+    env = plain()
+    change(env.unwrapped)
+    env = sg.forkable(env, mechanism="native")
+    env.reset(seed=1)
+    with pytest.raises(RestoreFailedError, match="settings"):
+        sg.fork(env, 1)
+
+    def make() -> gym.Env[Any, Any]:
+        made = plain()
+        change(made.unwrapped)
+        return made
+
+    env = sg.forkable(make(), mechanism="native", factory=make)
+    env.reset(seed=1)
+    twin = sg.fork(env, 1)[0]
+    assert_equal(step(env, 1), step(twin, 1))

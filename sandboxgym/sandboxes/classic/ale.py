@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from sandboxgym.core.digest import first_difference
 from sandboxgym.core.errors import UncapturedStateError
 from sandboxgym.core.rng import reseed_generator
 from sandboxgym.mechanisms.state_api import StateApi
@@ -48,10 +49,19 @@ INCOMPLETE_STATE = frozenset(
     {"chopper_command", "hangman", "miniature_golf", "pitfall2", "video_cube", "yars_revenge"}
 )
 
+_TOLD = (
+    "_game_mode",
+    "_game_difficulty",
+    "_obs_type",
+    "continuous",
+    "continuous_action_threshold",
+)
+
 
 class AtariState(StateApi):
     """State of `ale_py.AtariEnv`: the console as ALE's own bytes, and the action that sticks."""
 
+    state_version: ClassVar[int] = 2
     packages: ClassVar[tuple[str, ...]] = ("ale-py",)
     # ALE would go on with its generator and its frame number, which no recipe leads to.
     draws_seeds: ClassVar[bool] = True
@@ -73,11 +83,21 @@ class AtariState(StateApi):
                 f"take the snapshot a step later, or {INSTEAD}"
             )
         action, strength = console.sticking
-        return {"console": state, "sticks": [int(action.value), float(strength)]}
+        return {
+            "console": state,
+            "sticks": [int(action.value), float(strength)],
+            "settings": _settings(env),
+        }
 
     def set(self, env: Any, state: dict[str, Any]) -> None:
         """Load the console's state; the two frames that follow are watched."""
         console: Console = env.ale
+        difference = first_difference(state["settings"], _settings(env))
+        if difference is not None:
+            raise UncapturedStateError(
+                f"the settings of this AtariEnv are not those that the state was captured with "
+                f"({difference}): give both to gymnasium.make, or pass forkable(env, factory=...)"
+            )
         action, strength = state["sticks"]
         console.load(state["console"])
         console.sticking = (action_of(action), strength)
@@ -101,3 +121,14 @@ class AtariState(StateApi):
         if env.ale.getInt("frame_skip") != 1:
             return "ALE's own frame_skip is set: use the frameskip of the environment"
         return None
+
+
+def _settings(env: Any) -> dict[str, Any]:
+    """What the environment was told to do, which may be changed after it was built."""
+    console: Console = env.ale
+    skip = env._frameskip
+    return {
+        "frameskip": skip if isinstance(skip, int) else list(skip),
+        "repeat_action_probability": console.repeat_action_probability,
+        **{name: getattr(env, name) for name in _TOLD},
+    }

@@ -30,13 +30,15 @@ class Console:
         ale: The console; its sticky actions are switched off.
 
     Attributes:
+        repeat_action_probability: How often an action sticks.
         sticking: The action that was last carried out, and its strength.
     """
 
     def __init__(self, ale: Any) -> None:
         self._ale = ale
         # Of 32-bit numbers, as many are under it as ALE takes for "go on with the last action".
-        self._repeat_below = ale.getFloat("repeat_action_probability") * 2.0**32
+        self.repeat_action_probability: float = ale.getFloat("repeat_action_probability")
+        self._repeat_below = self.repeat_action_probability * 2.0**32
         ale.setFloat("repeat_action_probability", 0.0)
         self._random = np.random.MT19937(0)
         self._frames_to_watch = 0
