@@ -119,7 +119,7 @@ def _text() -> list[Entry]:
             {},
             f"{games}:scienceworld_env",
             "scienceworld",
-            depth=6,
+            depth=24,
             conformance_depth=4,
         ),
         Entry(
