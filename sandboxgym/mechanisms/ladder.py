@@ -14,6 +14,7 @@ from sandboxgym.mechanisms.attributes import Attributes
 from sandboxgym.mechanisms.copying import CopyEnv, obstacle_to_copying
 from sandboxgym.mechanisms.foreign import ForeignEnv
 from sandboxgym.mechanisms.native import NativeEnv
+from sandboxgym.mechanisms.reading import shared_by_its_code
 from sandboxgym.mechanisms.replay import ReplayEnv
 from sandboxgym.mechanisms.seats import around_the_box, at_the_base
 from sandboxgym.mechanisms.state_api import StateApi, api_for
@@ -74,7 +75,9 @@ class Native(Rung):
 
     def obstacle_in(self, survey: Survey, env: AnyEnv) -> str | None:
         """What it does beside its attributes, unless a state API was registered for it."""
-        return None if api_for(env.unwrapped) is not None else survey.sharing or survey.effects
+        if api_for(env.unwrapped) is not None:
+            return None
+        return survey.sharing or survey.effects or shared_by_its_code(env)
 
     def wrap(self, env: AnyEnv, factory: Factory | None, *, recipe_replays: bool) -> AnyEnv:
         """At the base, below all wrappers."""
@@ -150,8 +153,8 @@ class Copy(_Box):
         return obstacle_to_copying(env) or super().obstacle(env)
 
     def obstacle_in(self, survey: Survey, env: AnyEnv) -> str | None:
-        """What it does beside its own objects."""
-        return survey.sharing or survey.effects
+        """What it does beside its own objects, as was seen or can be read."""
+        return survey.sharing or survey.effects or shared_by_its_code(env)
 
 
 class Replay(_Box):
@@ -164,7 +167,8 @@ class Replay(_Box):
 
     def obstacle_in(self, survey: Survey, env: AnyEnv) -> str | None:
         """Another episode by the same seed and actions, or instances that are not separate."""
-        return (survey.drift and f"it does not repeat itself: {survey.drift}") or survey.sharing
+        drift = survey.drift and f"it does not repeat itself: {survey.drift}"
+        return drift or survey.sharing or shared_by_its_code(env)
 
 
 def rungs() -> list[Rung]:
