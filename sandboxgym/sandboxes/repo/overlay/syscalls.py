@@ -1,0 +1,168 @@
+"""The few Linux system calls that the overlay backend needs and Python's `os` does not have.
+
+Numbers and structures are those of the kernel's own headers (include/uapi/linux/mount.h, sched.h,
+prctl.h). System calls from number 424 on have the same number on every architecture.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+ALL_NAMESPACES = (
+    CLONE_NEWNS
+    | CLONE_NEWCGROUP
+    | CLONE_NEWUTS
+    | CLONE_NEWIPC
+    | CLONE_NEWUSER
+    | CLONE_NEWPID
+    | CLONE_NEWNET
+)
+
+_MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT = 429, 430, 431, 432
+_FSOPEN_CLOEXEC = _FSMOUNT_CLOEXEC = 1
+_FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING, _FSCONFIG_CMD_CREATE = 0, 1, 6
+_MOVE_MOUNT_F_EMPTY_PATH = 4
+_AT_FDCWD = -100
+
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT = 1, 2, 4, 32
+_MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
+_MNT_DETACH = 2
+
+_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+_SECCOMP_MODE_FILTER = 2
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def unshare(flags: int) -> None:
+    """Give this process namespaces of its own; see unshare(2)."""
+    _checked(_libc.unshare(flags), f"unshare({flags:#x})")
+
+
+def enter_namespaces(pid: int, flags: int) -> None:
+    """Join namespaces of another process; see setns(2)."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        _checked(_libc.setns(descriptor, flags), f"setns(process {pid}, {flags:#x})")
+    finally:
+        os.close(descriptor)
+
+
+def make_mounts_private() -> None:
+    """Keep what is mounted here from now on out of all other mount namespaces."""
+    _checked(_libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "mount --make-rprivate /")
+
+
+def mount_tmpfs(target: str, size: int) -> None:
+    """Mount an empty file system in memory that takes at most `size` bytes."""
+    options = f"size={size},mode=755".encode()
+    call = _libc.mount(b"tmpfs", os.fsencode(target), b"tmpfs", 0, options)
+    _checked(call, f"mounting a tmpfs at {target}")
+
+
+def mount_overlay(
+    target: str, lower: Sequence[str], upper: str, work: str, *, privileged: bool
+) -> None:
+    """Mount `upper` over the directories `lower`, topmost first, at `target`.
+
+    By the interface that takes one layer a call: the old one ends at a page of options, which is
+    some 45 layers. `index=off`, since an index loses the link between hard links of lower layers.
+    Only a privileged mount can rename a directory of a lower layer (`redirect_dir`).
+    """
+    context = _syscall(_FSOPEN, b"overlay", _FSOPEN_CLOEXEC)
+    try:
+        for layer in lower:
+            _fsconfig(context, _FSCONFIG_SET_STRING, "lowerdir+", layer)
+        _fsconfig(context, _FSCONFIG_SET_STRING, "upperdir", upper)
+        _fsconfig(context, _FSCONFIG_SET_STRING, "workdir", work)
+        _fsconfig(context, _FSCONFIG_SET_STRING, "index", "off")
+        if privileged:
+            _fsconfig(context, _FSCONFIG_SET_STRING, "redirect_dir", "on")
+        else:
+            _fsconfig(context, _FSCONFIG_SET_FLAG, "userxattr", None)
+        _fsconfig(context, _FSCONFIG_CMD_CREATE, None, None)
+        mount = _syscall(_FSMOUNT, context, _FSMOUNT_CLOEXEC, 0)
+    finally:
+        os.close(context)
+    try:
+        path = os.fsencode(target)
+        _syscall(_MOVE_MOUNT, mount, b"", _AT_FDCWD, path, _MOVE_MOUNT_F_EMPTY_PATH)
+    finally:
+        os.close(mount)
+
+
+def bind_read_only(source: str, target: str) -> None:
+    """Show a directory of the machine at another place, where nobody can write to it."""
+    path = os.fsencode(target)
+    call = _libc.mount(os.fsencode(source), path, None, _MS_BIND | _MS_REC, None)
+    _checked(call, f"binding {source} to {target}")
+    flags = _MS_BIND | _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID | _MS_NODEV
+    _checked(_libc.mount(None, path, None, flags, None), f"making {target} read-only")
+
+
+def unmount(target: str) -> None:
+    """Take a mount away at once, also where something still uses it."""
+    _checked(_libc.umount2(os.fsencode(target), _MNT_DETACH), f"umount {target}")
+
+
+def become_subreaper() -> None:
+    """Become the parent of orphaned descendants."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def set_dumpable() -> None:
+    """Own the files of /proc/self again after a change of user."""
+    _prctl(_PR_SET_DUMPABLE, 1)
+
+
+def drop_privileges_for_good() -> None:
+    """No capability now, in programs started later, or through set-user-id files."""
+    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    for capability in range(64):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
+            break  # the kernel has no capability of this number, so none beyond it
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def set_seccomp_filter(program: bytes) -> None:
+    """Install a filter of system calls; see seccomp(2), SECCOMP_SET_MODE_FILTER."""
+    instructions = ctypes.create_string_buffer(program, len(program))
+    header = _Program(len(program) // 8, ctypes.cast(instructions, ctypes.c_void_p))
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(header))
+
+
+class _Program(ctypes.Structure):
+    """struct sock_fprog of linux/filter.h."""
+
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
+
+def _fsconfig(context: int, command: int, key: str | None, value: str | None) -> None:
+    encoded = [None if part is None else os.fsencode(part) for part in (key, value)]
+    _syscall(_FSCONFIG, context, command, *encoded, 0)
+
+
+def _prctl(option: int, value: object, third: object = 0) -> None:
+    _checked(_libc.prctl(option, value, third, 0, 0), f"prctl({option})")
+
+
+def _syscall(number: int, *arguments: object) -> int:
+    return _checked(_libc.syscall(number, *arguments), f"system call {number} {arguments}")
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+    return result
