@@ -78,6 +78,7 @@ def run_command(
     command: bytes,
     state: bytes,
     environment: dict[str, str],
+    workdir: str,
     timeout: float,
     limits: Limits,
 ) -> Output:
@@ -88,6 +89,7 @@ def run_command(
         command: The text for the shell.
         state: What the shell of the command before left.
         environment: Environment variables of a new shell.
+        workdir: Where a new shell stands.
         timeout: Seconds after which the command counts as hung; who calls then ends the sandbox.
         limits: What it may use.
     """
@@ -96,7 +98,7 @@ def run_command(
     inputs = [in_memory("command", command), in_memory("state", shell.prologue(state))]
     entering = os.fork()
     if entering == 0:
-        _enter_and_run(inside, printer, [*inputs, leaver], environment, limits)
+        _enter_and_run(inside, printer, [*inputs, leaver], environment, workdir, limits)
     for descriptor in (printer, leaver, *inputs):
         os.close(descriptor)
     output = Ends(limits.output // 2 * 4)  # bytes; a character has at most four
@@ -160,7 +162,12 @@ def _follow(
 
 
 def _enter_and_run(
-    inside: int, printer: int, descriptors: list[int], environment: dict[str, str], limits: Limits
+    inside: int,
+    printer: int,
+    descriptors: list[int],
+    environment: dict[str, str],
+    workdir: str,
+    limits: Limits,
 ) -> None:
     """In the child: enter the namespaces; the process that runs the shell is one more below."""
     try:
@@ -168,7 +175,7 @@ def _enter_and_run(
         syscalls.enter_namespaces(inside, syscalls.ALL_NAMESPACES)
         shell_process = os.fork()
         if shell_process == 0:
-            _become_shell(printer, descriptors, environment, limits)
+            _become_shell(printer, descriptors, environment, workdir, limits)
         for descriptor in (printer, *descriptors):
             os.close(descriptor)
         status = os.waitstatus_to_exitcode(os.waitpid(shell_process, 0)[1])
@@ -179,7 +186,11 @@ def _enter_and_run(
 
 
 def _become_shell(
-    printer: int, descriptors: list[int], environment: dict[str, str], limits: Limits
+    printer: int,
+    descriptors: list[int],
+    environment: dict[str, str],
+    workdir: str,
+    limits: Limits,
 ) -> None:
     null = os.open("/dev/null", os.O_RDONLY)
     plan = {0: null, 1: printer, 2: printer}
@@ -188,7 +199,9 @@ def _become_shell(
         os.dup2(source, target)
     os.closerange(3, shell.COMMAND_IN)
     os.closerange(shell.STATE_OUT + 1, 1024)
-    os.chdir("/")
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, which would be inherited
+        signal.signal(ignored, signal.SIG_DFL)
+    os.chdir(workdir)
     os.umask(0o022)
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory),

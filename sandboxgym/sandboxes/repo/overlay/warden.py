@@ -112,7 +112,9 @@ class Warden:
         )
         for source, target in self.binds:
             syscalls.bind_read_only(source, str(self.merged) + target)
-        self.holder = start_holder(self.bubblewrap, str(self.merged), self.user if self.root else None)
+        self.holder = start_holder(
+            self.bubblewrap, str(self.merged), self.user if self.root else None
+        )
 
     def stop(self) -> None:
         """End every process of the sandbox, and wait until the last one is gone."""
@@ -147,7 +149,13 @@ class Warden:
         if inside is None:
             raise SandboxStartError("the sandbox ended as a command was about to start")
         output: Output = run_command(
-            inside, command, state, dict(request["environment"]), request["timeout"], self.limits
+            inside,
+            command,
+            state,
+            request["environment"],
+            request["workdir"],
+            request["timeout"],
+            self.limits,
         )
         if output.timed_out or output.holder_gone:
             self.stop()
@@ -241,8 +249,14 @@ def command_lines(first: int) -> list[str]:
         pid = todo.pop()
         try:
             todo += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            line = (
+                Path(f"/proc/{pid}/cmdline")
+                .read_bytes()
+                .replace(b"\0", b" ")
+                .decode("utf-8", "replace")
+            )
         except (FileNotFoundError, ProcessLookupError):
             continue
-        lines.append(line.strip())
-    return lines
+        if pid != first:
+            lines.append(line.strip())
+    return lines[1:]  # without the holder

