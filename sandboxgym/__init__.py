@@ -14,8 +14,9 @@ from sandboxgym.core.front import Forkable
 from sandboxgym.core.snapshot import Fidelity, Recipe, SandboxSpec, Snapshot, Transition
 from sandboxgym.core.version import __version__
 from sandboxgym.core.wrappers import register_wrapper_state, stateless_wrapper
-from sandboxgym.mechanisms import forkable
+from sandboxgym.mechanisms import StateApi, forkable, register_native
 from sandboxgym.registration import register, register_all
+from sandboxgym.store import SnapshotStore
 
 __all__ = [
     "Fidelity",
@@ -25,12 +26,15 @@ __all__ = [
     "SandboxGymError",
     "SandboxSpec",
     "Snapshot",
+    "SnapshotStore",
+    "StateApi",
     "Transition",
     "__version__",
     "fork",
     "forkable",
     "register",
     "register_all",
+    "register_native",
     "register_wrapper_state",
     "restore",
     "snapshot",

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = {  # who may import what of ours, beside itself
     "sandboxgym/core": set(),
     "sandboxgym/mechanisms": {"core"},
+    "sandboxgym/store": {"core"},
     "sandboxgym/conformance": {"core", "mechanisms"},
     "sandboxgym/sandboxes": {"core", "mechanisms"},
 }

@@ -11,6 +11,8 @@ import gymnasium as gym
 
 from sandboxgym.cli.outcome import UnusableInputError
 from sandboxgym.conformance.source import AnyEnv, Source
+from sandboxgym.core.errors import SandboxGymError
+from sandboxgym.mechanisms import forkable
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -84,6 +86,20 @@ def make(source: Source) -> AnyEnv:
             "function or class that returns an environment"
         )
     return env
+
+
+def make_forkable(source: Source) -> AnyEnv:
+    """Make the environment, by whatever mechanism captures it where it has no hooks of its own.
+
+    Raises:
+        UnusableInputError: It cannot be made, or no mechanism captures it.
+    """
+    env = make(source)
+    try:
+        return forkable(env, factory=source.make)
+    except SandboxGymError as error:
+        env.close()
+        raise UnusableInputError(f"{source.name} cannot be forked: {error}") from error
 
 
 def positive(text: str) -> int:

@@ -1,8 +1,9 @@
 """Plain data as bytes: msgpack with tags for what msgpack does not know.
 
-Tuples, numpy arrays and scalars, big integers and dicts with int keys travel as msgpack extension
-types, so that decoding gives back exactly the types that went in. Decoding runs no code from the
-data and refuses what does not fit; it never sees pickle. (msgpack specification:
+Tuples, numpy arrays and scalars, arrays of other frameworks, big integers and dicts with int keys
+travel as msgpack extension types, so that decoding gives back exactly the types that went in.
+Decoding runs no code from the data and refuses what does not fit; it never sees pickle. (msgpack
+specification:
 https://github.com/msgpack/msgpack/blob/master/spec.md)
 """
 
@@ -10,18 +11,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from sandboxgym.core.errors import SnapshotCorruptError, StateEncodingError
-from sandboxgym.core.msgpack_size import check_size
-from sandboxgym.core.plain import ARRAY_KINDS, owned
+from sandboxgym.core.msgpack_size import MAX_NODES, check_size
+from sandboxgym.core.plain import ARRAY_KINDS, FRAMEWORKS, TensorData, owned
 
-_TUPLE, _ARRAY, _SCALAR, _BIG_INT, _INT_KEYED = 1, 2, 3, 4, 5
-CONTAINER_CODES = frozenset({_TUPLE, _ARRAY, _SCALAR, _INT_KEYED})
+_TUPLE, _ARRAY, _SCALAR, _BIG_INT, _INT_KEYED, _TENSOR = 1, 2, 3, 4, 5, 6
+CONTAINER_CODES = frozenset({_TUPLE, _ARRAY, _SCALAR, _INT_KEYED, _TENSOR})
 
 _pack = msgspec.msgpack.Encoder().encode
 _pack_sorted = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -51,9 +52,22 @@ def decode(data: bytes) -> Any:
     Raises:
         SnapshotCorruptError: `data` is not an encoding of plain data.
     """
+    return decode_all([data])[0]
+
+
+def decode_all(parts: Sequence[bytes]) -> list[Any]:
+    """Decode the parts of one thing; together they are held to the limits of a single document.
+
+    Raises:
+        SnapshotCorruptError: A part is not an encoding of plain data.
+    """
+    left = MAX_NODES
+    trees = []
     try:
-        check_size(data, CONTAINER_CODES)
-        return owned(_decoder.decode(data))  # msgpack has more kinds of keys than plain data
+        for data in parts:
+            left -= check_size(data, CONTAINER_CODES, left)
+            # msgpack has more kinds of keys than plain data
+            trees.append(owned(_decoder.decode(data)))
     except (
         msgspec.DecodeError,
         RecursionError,
@@ -64,6 +78,23 @@ def decode(data: bytes) -> Any:
     ) as error:
         raise SnapshotCorruptError(
             f"the data is not an encoded snapshot tree ({error}); take the snapshot again"
+        ) from error
+    return trees
+
+
+def check_readable(parts: Sequence[bytes]) -> None:
+    """Refuse parts that `decode_all` would refuse for their size.
+
+    Raises:
+        StateEncodingError: They have too many values.
+    """
+    left = MAX_NODES
+    try:
+        for data in parts:
+            left -= check_size(data, CONTAINER_CODES, left)
+    except ValueError as error:
+        raise StateEncodingError(
+            f"the snapshot cannot be read back: {error}; keep many values in numpy arrays"
         ) from error
 
 
@@ -92,6 +123,8 @@ def _tagged(tree: Any, pack: Callable[[Any], bytes]) -> Any:
         return _ext(_SCALAR, pack([tree.dtype.kind, tree.item()]))
     if isinstance(tree, np.generic) and tree.dtype.kind in ARRAY_KINDS:
         return _ext(_SCALAR, pack([tree.dtype.str, tree.tobytes()]))
+    if kind is TensorData:
+        return _ext(_TENSOR, pack([tree.framework, tree.device, _tagged(tree.array, pack)]))
     raise _UntaggedError
 
 
@@ -133,6 +166,8 @@ def _untag(code: int, payload: memoryview) -> Any:
         return _scalar(*parts)
     if code == _INT_KEYED:
         return _int_keyed(parts)
+    if code == _TENSOR:
+        return _tensor(*parts)
     raise ValueError(f"unknown extension type {code}")
 
 
@@ -142,6 +177,12 @@ def _scalar(dtype: str, value: Any) -> Any:
     if dtype == "S" and type(value) is bytes:
         return np.bytes_(value)
     return _array(dtype, [], value)[()]
+
+
+def _tensor(framework: Any, device: Any, array: Any) -> TensorData:
+    if framework not in FRAMEWORKS or type(device) is not str or type(array) is not np.ndarray:
+        raise ValueError(f"an array of {framework!r} on {device!r} is not one that is known here")
+    return TensorData(framework, device, array)
 
 
 def _int_keyed(pairs: list[Any]) -> dict[Any, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sandboxgym.core import codec
+from sandboxgym.core.plain import TensorData
 
 
 def digest(tree: Any) -> str:
@@ -67,6 +68,10 @@ def _walk(left: Any, right: Any, path: str) -> Iterator[Difference]:
             yield Difference(f"len({path or 'root'})", str(len(left)), str(len(right)))
     elif isinstance(left, np.ndarray):
         yield from _walk_arrays(left, right, path)
+    elif isinstance(left, TensorData):
+        if (left.framework, left.device) != (right.framework, right.device):
+            yield Difference(path, _show(left), _show(right))
+        yield from _walk_arrays(left.array, right.array, path)
     elif isinstance(left, np.generic):
         if left.dtype != right.dtype or left.tobytes() != right.tobytes():
             yield Difference(path, _show(left), _show(right))

@@ -39,14 +39,16 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
         state_is_witness: Whether `get_state` only tells states apart and cannot be set. Restoring
             then takes what `hold` kept, or replays the recipe.
         metrics: Counters and times of this instance; never part of a snapshot.
+        choice: How `sandboxgym.forkable` came to make it, or None; print it.
     """
 
     state_version: ClassVar[int] = 1
     state_is_witness: ClassVar[bool] = False
     metrics: dict[str, float]
+    choice: Any = None
 
     _record: Record | None = None
-    _front: weakref.ref[gym.Env[Any, Any]] | None = None
+    _outermost: weakref.ref[gym.Env[Any, Any]] | None = None
     _constructor: Constructor
     _spec_of_sandbox: SandboxSpec | None = None
     _inside_call: bool = False
@@ -116,6 +118,20 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
         """
         return False
 
+    def unpack(self, packed: bytes) -> Any:
+        """Make again what `hold` returned from what its method `pack` made of it.
+
+        An environment whose held states can travel gives them that method. The bytes may come from
+        anywhere, and are checked here.
+
+        Returns:
+            Something that `resume` takes, or None, as by default, to replay the recipe instead.
+
+        Raises:
+            SnapshotCorruptError: The bytes are not what `pack` makes.
+        """
+        return None
+
     @property
     def fidelity(self) -> Fidelity:
         """What a snapshot of this environment captures, and how."""
@@ -145,10 +161,17 @@ class ForkableEnv(gym.Env[ObsType, ActType]):
         return forking.snapshot(self)
 
     def restore(
-        self, snapshot: Snapshot, *, seed: int | None = None, verify: bool | None = None
+        self,
+        snapshot: Snapshot,
+        *,
+        seed: int | None = None,
+        verify: bool | None = None,
+        rewind_statistics: bool = False,
     ) -> tuple[ObsType, dict[str, Any]]:
         """Return to the moment of a snapshot; see `sandboxgym.restore`."""
-        return forking.restore(self, snapshot, seed=seed, verify=verify)
+        return forking.restore(
+            self, snapshot, seed=seed, verify=verify, rewind_statistics=rewind_statistics
+        )
 
     def state_digest(self) -> str:
         """Canonical hash of the present state; equal digests mean equal futures."""

@@ -86,3 +86,15 @@ class RestoreMismatchError(SnapshotError):
 
 class RestoreFailedError(SnapshotError):
     """`set_state` failed half-way; the message says whether the environment could be put back."""
+
+
+class StoreError(SandboxGymError):
+    """A snapshot store cannot be opened, read or written; what was stored before is still there."""
+
+
+class SnapshotNotFoundError(StoreError, LookupError):
+    """The store holds no snapshot under this key."""
+
+
+class StoreCorruptError(StoreError):
+    """Something in the store is not what was stored; it is named, and it is not served."""

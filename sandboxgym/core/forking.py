@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import gymnasium as gym
-
-from sandboxgym.core import rng, wrappers
-from sandboxgym.core.digest import first_difference
+from sandboxgym.core import rng
+from sandboxgym.core.digest import Difference, first_difference
 from sandboxgym.core.errors import (
-    NotForkableError,
     NotResetError,
-    ReproductionError,
     RestoreFailedError,
     RestoreMismatchError,
     SnapshotError,
-    SnapshotVersionError,
-    SpecMismatchError,
     StateEncodingError,
-    WrapperMismatchError,
 )
 from sandboxgym.core.plain import owned
 from sandboxgym.core.record import BEFORE_RESET, Record
-from sandboxgym.core.snapshot import Snapshot, Transition
+from sandboxgym.core.snapshot import Snapshot
+from sandboxgym.core.stack import AnyEnv, Stack
+from sandboxgym.core.tensors import revived
 
 if TYPE_CHECKING:
     from sandboxgym.core.env import ForkableEnv
 
-AnyEnv = gym.Env[Any, Any]
+__all__ = ["AnyEnv", "Stack", "fork", "restore", "snapshot", "state_digest"]
+
 EnvType = TypeVar("EnvType", bound=AnyEnv)
 
 
@@ -54,7 +49,12 @@ def snapshot(env: AnyEnv) -> Snapshot:
 
 
 def restore(
-    env: AnyEnv, snapshot: Snapshot, *, seed: int | None = None, verify: bool | None = None
+    env: AnyEnv,
+    snapshot: Snapshot,
+    *,
+    seed: int | None = None,
+    verify: bool | None = None,
+    rewind_statistics: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Return to the moment of a snapshot, all wrappers included.
 
@@ -67,6 +67,9 @@ def restore(
         seed: Start new randomness after restoring. None continues exactly as the original would.
         verify: Compare the digest of the restored state with the snapshot's. None verifies replays
             and snapshots that were loaded from bytes; a replay is verified in any case.
+        rewind_statistics: Put the running statistics of `NormalizeObservation` and
+            `NormalizeReward` back too. By default they stay as this environment has gathered them;
+            one that has gathered none takes the snapshot's.
 
     Returns:
         The observation and info that the environment returned at that moment.
@@ -82,9 +85,9 @@ def restore(
     stack.check_accepts(snapshot)
     before = _take(stack) if stack.base._record is not None else None
     try:
-        way = _apply(stack, snapshot)
+        way = _apply(stack, snapshot, rewind_statistics=rewind_statistics)
         if verify or snapshot.loaded or way is not Way.SET:
-            _verify(stack, snapshot, way)
+            _verify(stack, snapshot, way, statistics=rewind_statistics)
         if seed is not None:
             _reseed(stack.base, seed)
     except BaseException as error:
@@ -97,7 +100,7 @@ def restore(
         ) from error
     metrics = stack.base.metrics
     metrics["restores"] = metrics.get("restores", 0) + 1
-    return owned(snapshot.last.obs), owned(snapshot.last.info)
+    return revived(snapshot.last.obs), revived(snapshot.last.info)
 
 
 def fork(env: EnvType, n: int, *, seeds: Sequence[int] | None = None) -> list[EnvType]:
@@ -121,7 +124,8 @@ def fork(env: EnvType, n: int, *, seeds: Sequence[int] | None = None) -> list[En
         for i in range(n):
             twin = stack.reproduce()
             forks.append(twin)
-            restore(twin, moment, seed=None if seeds is None else int(seeds[i]))
+            seed = None if seeds is None else int(seeds[i])
+            restore(twin, moment, seed=seed, rewind_statistics=True)
     except BaseException:
         for twin in forks:
             twin.close()
@@ -136,103 +140,6 @@ def state_digest(env: AnyEnv) -> str:
         NotResetError: The environment was never reset.
     """
     return _take(Stack.of(env)).digest
-
-
-@dataclass(frozen=True)
-class Stack:
-    """An environment taken apart: its wrappers, outermost first, and the base environment."""
-
-    layers: list[wrappers.AnyWrapper]
-    base: ForkableEnv[Any, Any]
-
-    @classmethod
-    def of(cls, env: AnyEnv) -> Stack:
-        """Walk the stack of `env`.
-
-        Raises:
-            NotForkableError: The innermost environment is no `ForkableEnv`.
-            WrapperMismatchError: `env` is below the outermost wrapper of `gymnasium.make`.
-        """
-        layers: list[wrappers.AnyWrapper] = []
-        while isinstance(env, gym.Wrapper):
-            layers.append(env)
-            env = env.env
-        if not hasattr(env, "_record"):
-            raise NotForkableError(
-                f"{type(env).__name__} is not a ForkableEnv: wrap the environment with "
-                "sandboxgym.forkable(env), or derive it from sandboxgym.ForkableEnv"
-            )
-        base: ForkableEnv[Any, Any] = env  # type: ignore[assignment]  # it has a record
-        front = base._front() if base._front is not None else None
-        if front is not None and not any(front is layer for layer in layers):
-            raise WrapperMismatchError(
-                f"{type(base).__name__} is wrapped, and capturing or restoring it alone would "
-                f"leave the wrappers' counters behind: use the outermost wrapper, {front}"
-            )
-        return cls(layers, base)
-
-    def check_accepts(self, snapshot: Snapshot) -> None:
-        """Refuse a snapshot of another environment, stack or version."""
-        if not isinstance(snapshot, Snapshot):
-            raise TypeError(
-                f"restore takes a Snapshot, not {type(snapshot).__name__}: read a file with "
-                "Snapshot.load, bytes with Snapshot.from_bytes"
-            )
-        spec = self.base.sandbox_spec
-        if snapshot.spec is not spec:
-            if spec.id != snapshot.spec.id:
-                raise SpecMismatchError(
-                    f"the snapshot is of {snapshot.spec.id}, this environment is {spec.id}"
-                )
-            difference = first_difference(spec.kwargs, snapshot.spec.kwargs)
-            if difference is not None:
-                raise SpecMismatchError(
-                    f"the snapshot is of a {spec.id} with other arguments: {difference.path} is "
-                    f"{difference.right} there and {difference.left} here"
-                )
-        names = [wrappers.name_of(layer) for layer in self.layers]
-        if names != [saved.name for saved in snapshot.wrappers]:
-            raise WrapperMismatchError(
-                f"the snapshot was taken through {_stack_text([w.name for w in snapshot.wrappers])}"
-                f", this environment is under {_stack_text(names)}: restore through the same stack "
-                "(not through env.unwrapped, which would leave the wrappers' counters behind)"
-            )
-        for layer, saved in zip(self.layers, snapshot.wrappers, strict=True):
-            difference = first_difference(wrappers.kwargs_of(layer), saved.kwargs)
-            if difference is not None:
-                raise WrapperMismatchError(
-                    f"{type(layer).__name__} has other arguments than in the snapshot: "
-                    f"{difference.path} is {difference.right} there and {difference.left} here"
-                )
-        versions = self.base.sandbox_versions
-        if snapshot.state is not None and versions != snapshot.versions:
-            raise SnapshotVersionError(
-                f"the state was captured with {snapshot.versions}, this environment has "
-                f"{versions}: restore snapshot.drop_state() to replay its recipe here, verified "
-                "by its digest"
-            )
-
-    def last(self) -> Transition:
-        """The last transition as it is seen outside all wrappers."""
-        assert self.base._record is not None
-        inner = last = self.base._record.last
-        for layer in reversed(self.layers):
-            last = wrappers.rule_for(layer).view(layer, last)
-        return inner if last is inner else last.copy()
-
-    def reproduce(self) -> Any:
-        """A second, not reset instance of the whole stack."""
-        for layer in self.layers:
-            if not isinstance(layer, gym.utils.RecordConstructorArgs):
-                raise ReproductionError(
-                    f"{type(layer).__name__} does not record how it was constructed: derive it "
-                    "from gymnasium.utils.RecordConstructorArgs, or build the second environment "
-                    "yourself and sandboxgym.restore the snapshot into it"
-                )
-        env: AnyEnv = self.base.spawn()
-        for layer in reversed(self.layers):
-            env = type(layer)(env, **wrappers.constructed_with(layer))
-        return env
 
 
 class Way(Enum):
@@ -263,7 +170,7 @@ def _take(stack: Stack, *, hold: bool = False) -> Snapshot:
         state=state,
         last=stack.last(),
         inner=record.last,
-        wrappers=tuple([wrappers.capture(layer) for layer in stack.layers]),
+        wrappers=stack.capture(),
         rng=rng.capture(base),
         parent=record.parent,
         created_by=base.fidelity.mechanism,
@@ -271,10 +178,13 @@ def _take(stack: Stack, *, hold: bool = False) -> Snapshot:
     )
 
 
-def _apply(stack: Stack, snapshot: Snapshot) -> Way:
+def _apply(stack: Stack, snapshot: Snapshot, *, rewind_statistics: bool) -> Way:
     """Put a snapshot back in the fastest way at hand."""
     base = stack.base
-    if snapshot.held is not None and base.resume(snapshot.held):
+    held = snapshot.held
+    if held is None and snapshot.packed is not None:
+        held = base.unpack(snapshot.packed)
+    if held is not None and base.resume(held):
         way = Way.RESUMED
     elif snapshot.state is not None and not base.state_is_witness:
         base.set_state(owned(snapshot.state))
@@ -287,8 +197,7 @@ def _apply(stack: Stack, snapshot: Snapshot) -> Way:
     else:
         rng.apply(base, snapshot.rng)
         base._record = Record.of(snapshot, base)
-    for layer, saved in zip(stack.layers, snapshot.wrappers, strict=True):
-        wrappers.apply(layer, saved)
+    stack.apply(snapshot, rewind_statistics=rewind_statistics)
     return way
 
 
@@ -312,10 +221,10 @@ def _replay(base: ForkableEnv[Any, Any], snapshot: Snapshot) -> None:
             rng.move(base, index, state)
 
     touch_generators(BEFORE_RESET)
-    base.reset(seed=recipe.seed, options=owned(recipe.options))
+    base.reset(seed=recipe.seed, options=revived(recipe.options))
     for taken, action in enumerate(recipe.actions):
         touch_generators(taken)
-        base.step(owned(action))
+        base.step(revived(action))
     touch_generators(len(recipe.actions))
     assert base._record is not None
     base._record.parent = snapshot.digest
@@ -334,14 +243,13 @@ def _reseed(base: ForkableEnv[Any, Any], seed: int) -> None:
     record.replayed[0] = rng.generator_state(base._np_random)
 
 
-def _verify(stack: Stack, snapshot: Snapshot, way: Way) -> None:
+def _verify(stack: Stack, snapshot: Snapshot, way: Way, *, statistics: bool) -> None:
     """Refuse a restored state that is not the snapshot's, naming the first difference."""
     found = _take(stack)
-    shown = first_difference(snapshot.last.as_dict(), found.last.as_dict())
-    if found.digest == snapshot.digest and shown is None:
+    difference = _difference(snapshot, found, statistics=statistics)
+    if found.digest == snapshot.digest and difference is None:
         return
-    difference = shown
-    if shown is None and snapshot.state is not None:
+    if difference is None and snapshot.state is not None:
         difference = next(iter(snapshot.diff(found, limit=1)), None)
     raise RestoreMismatchError(
         f"{way.value} gave another state than the snapshot's (digest {found.digest}, not "
@@ -351,15 +259,29 @@ def _verify(stack: Stack, snapshot: Snapshot, way: Way) -> None:
     )
 
 
+def _difference(snapshot: Snapshot, found: Snapshot, *, statistics: bool) -> Difference | None:
+    """The first difference in what the digest does not cover."""
+    for left, right in ((snapshot.inner, found.inner), (snapshot.last, found.last)):
+        difference = first_difference(left.as_dict(), right.as_dict())
+        if difference is not None:
+            return difference
+    if not statistics:
+        return None
+    return first_difference(
+        [wrapper.statistics for wrapper in snapshot.wrappers],
+        [wrapper.statistics for wrapper in found.wrappers],
+    )
+
+
 def _undo(stack: Stack, before: Snapshot | None, cause: BaseException) -> None:
     """Put the environment back to `before`; where that fails too, close it and say so."""
     if before is None:
         stack.base._record = None
         return
     try:
-        way = _apply(stack, before)
+        way = _apply(stack, before, rewind_statistics=True)
         if way is Way.REPLAYED:
-            _verify(stack, before, way)
+            _verify(stack, before, way, statistics=True)
         stack.base._record.parent = before.parent  # type: ignore[union-attr]  # _apply sets it
     except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
         stack.base._record = None
@@ -368,7 +290,3 @@ def _undo(stack: Stack, before: Snapshot | None, cause: BaseException) -> None:
             f"{type(stack.base).__name__} could not be restored ({cause}), and could not be put "
             f"back to where it was either ({type(error).__name__}: {error}): it was closed"
         ) from cause
-
-
-def _stack_text(names: list[str]) -> str:
-    return " > ".join(name.rpartition(":")[2] for name in names) or "no wrapper"

@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.wrappers import Autoreset
 
 from sandboxgym.core import forking, wrappers
 from sandboxgym.core.env import ForkableEnv
-from sandboxgym.core.errors import EpisodeEndedError, NotResetError
-from sandboxgym.core.snapshot import Fidelity, Snapshot
+from sandboxgym.core.errors import EpisodeEndedError, NotResetError, StateEncodingError
+from sandboxgym.core.snapshot import Fidelity, Snapshot, Transition
 
 ObsType = TypeVar("ObsType")
 ActType = TypeVar("ActType")
@@ -30,7 +31,12 @@ class Forkable(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructo
         gym.Wrapper.__init__(self, env)
         inner = forking.Stack.of(env)
         self._layers, self._base = inner.layers, inner.base
-        self._base._front = weakref.ref(self)
+        self._base._outermost = weakref.ref(self)
+        self._resets_itself = any(isinstance(layer, Autoreset) for layer in self._layers)
+        self._watches = not inner.recomputable
+        if self._watches:
+            # What the wrappers returned before is not known here, so the next reset comes first.
+            self._base._record = None
         self._ended = False
 
     @property
@@ -44,36 +50,59 @@ class Forkable(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructo
         """Start an episode; where that fails, the wrappers' counters stay as they were."""
         before = [wrappers.capture(layer) for layer in self._layers]
         try:
-            result = self.env.reset(seed=seed, options=options)
+            obs, info = self.env.reset(seed=seed, options=options)
         except BaseException:
             for layer, saved in zip(self._layers, before, strict=True):
                 wrappers.apply(layer, saved)
             raise
         self._ended = False
-        return result
+        self._watch(Transition(obs, 0.0, False, False, info))
+        return obs, info
 
     def step(self, action: ActType) -> tuple[ObsType, Any, bool, bool, dict[str, Any]]:
-        """Take an action; refused before the first reset and after the end of an episode."""
+        """Take an action.
+
+        Refused before the first reset, and after the end of an episode unless an `Autoreset` below
+        starts the next one.
+        """
         if self.base._record is None:
             raise NotResetError(f"{self.base.sandbox_spec.id}: call reset() before step()")
-        if self._ended:
+        if self._ended and not self._resets_itself:
             raise EpisodeEndedError(
                 f"{self.base.sandbox_spec.id}: the episode has ended; call reset(), or restore a "
                 "snapshot"
             )
         result = self.env.step(action)
         self._ended = bool(result[2] or result[3])
+        self._watch(Transition(*result))
         return result
+
+    def _watch(self, last: Transition) -> None:
+        """Remember what the wrappers returned, where they do not keep it themselves."""
+        record = self.base._record
+        if not self._watches or record is None:
+            return
+        try:
+            record.show(self, last.copy())
+        except StateEncodingError as error:  # it is no fault of the episode; a snapshot raises it
+            record.show(self, error)
 
     def snapshot(self) -> Snapshot:
         """Capture this moment, all wrappers below included; see `sandboxgym.snapshot`."""
         return forking.snapshot(self)
 
     def restore(
-        self, snapshot: Snapshot, *, seed: int | None = None, verify: bool | None = None
+        self,
+        snapshot: Snapshot,
+        *,
+        seed: int | None = None,
+        verify: bool | None = None,
+        rewind_statistics: bool = False,
     ) -> tuple[ObsType, dict[str, Any]]:
         """Return to the moment of a snapshot; see `sandboxgym.restore`."""
-        return forking.restore(self, snapshot, seed=seed, verify=verify)
+        return forking.restore(
+            self, snapshot, seed=seed, verify=verify, rewind_statistics=rewind_statistics
+        )
 
     def fork(
         self, n: int, *, seeds: Sequence[int] | None = None
@@ -91,13 +120,11 @@ class Forkable(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructo
         return self.base.fidelity
 
     @property
+    def choice(self) -> Any:
+        """How `sandboxgym.forkable` came to make it, or None; print it."""
+        return self.base.choice
+
+    @property
     def metrics(self) -> dict[str, float]:
         """Counters and times of this instance; never part of a snapshot."""
         return self.base.metrics
-
-
-def _set_ended(wrapper: Forkable[Any, Any], state: dict[str, Any]) -> None:
-    wrapper._ended = state["ended"]
-
-
-wrappers.register_wrapper_state(Forkable, lambda wrapper: {"ended": wrapper._ended}, _set_ended)

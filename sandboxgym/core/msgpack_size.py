@@ -26,15 +26,19 @@ _FIXED_EXT = {0xD4: 1, 0xD5: 2, 0xD6: 4, 0xD7: 8, 0xD8: 16}
 _EXT = {0xC7: 1, 0xC8: 2, 0xC9: 4}
 
 
-def check_size(data: bytes, containers: Collection[int]) -> None:
+def check_size(data: bytes, containers: Collection[int], max_nodes: int = MAX_NODES) -> int:
     """Refuse a document that would decode to far more than its own size.
 
     Args:
         data: The document.
         containers: Codes of the extension types that hold a document themselves.
+        max_nodes: How many values it may have.
+
+    Returns:
+        How many values it has.
 
     Raises:
-        ValueError: It has more than `MAX_NODES` values, or nests more than `MAX_LEVELS` extension
+        ValueError: It has more than `max_nodes` values, or nests more than `MAX_LEVELS` extension
             types, or these would be copied to more than four times its size (and a MiB).
     """
     allowance = 4 * len(data) + 2**20
@@ -44,8 +48,8 @@ def check_size(data: bytes, containers: Collection[int]) -> None:
         at, end, level = pending.pop()
         while at < end:
             nodes += 1
-            if nodes > MAX_NODES:
-                raise ValueError(f"the data has more than {MAX_NODES:,} values")
+            if nodes > max_nodes:
+                raise ValueError(f"the data has more than {max_nodes:,} values")
             at, inner = _next(data, at)
             if inner is None:
                 continue
@@ -55,6 +59,7 @@ def check_size(data: bytes, containers: Collection[int]) -> None:
                 raise ValueError("the data nests too much in itself")
             if code in containers:
                 pending.append((start, min(at, end), level + 1))
+    return nodes
 
 
 def _next(data: bytes, at: int) -> tuple[int, tuple[int, int] | None]:

@@ -1,13 +1,15 @@
 """Plain data: what a state, an observation, an info and an action may consist of.
 
 Plain data is None, bool, int, float, str, bytes, list, tuple, dict with str or int keys, numpy
-arrays (no object arrays) and numpy scalars, nested in any way. It can be copied, compared, hashed
-and written to a file without running any code of its own, which is why snapshots hold nothing else.
+arrays (no object arrays), numpy scalars and `TensorData`, nested in any way. It can be copied,
+compared, hashed and written to a file without running any code of its own, which is why snapshots
+hold nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,24 @@ from sandboxgym.core.errors import StateEncodingError
 
 MAX_DEPTH = 100
 ARRAY_KINDS = frozenset("biufcSU")
+FRAMEWORKS = ("torch", "jax")
 
 _IMMUTABLE = frozenset({type(None), bool, int, float, str, bytes})
+
+
+@dataclass(frozen=True, eq=False)
+class TensorData:
+    """An array of another framework as data; `sandboxgym.core.tensors` makes it and undoes it.
+
+    Attributes:
+        framework: One of `FRAMEWORKS`.
+        device: Where the array was, in the words of its framework; "" for the default device.
+        array: Its content.
+    """
+
+    framework: str
+    device: str
+    array: np.ndarray[Any, Any]
 
 
 def owned(tree: Any, where: str = "value") -> Any:
@@ -80,6 +98,8 @@ def _copy(tree: Any, depth: int) -> Any:
         return tree.copy()
     if is_scalar(tree):
         return tree
+    if kind is TensorData:
+        return TensorData(tree.framework, tree.device, tree.array.copy())
     raise _NotPlainError
 
 
@@ -105,7 +125,7 @@ def _faults(tree: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
     elif kind is list or kind is tuple:
         for i, value in enumerate(tree):
             yield from _faults(value, f"{path}[{i}]", depth + 1)
-    elif not (kind in _IMMUTABLE or is_array(tree) or is_scalar(tree)):
+    elif not (kind in _IMMUTABLE or kind is TensorData or is_array(tree) or is_scalar(tree)):
         dtype = f" of dtype {tree.dtype}" if isinstance(tree, np.ndarray) else ""
         yield path, f"a {_name(tree)}{dtype}"
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import gymnasium as gym
+
 from sandboxgym.core import rng
-from sandboxgym.core.errors import EpisodeEndedError, NotResetError, SandboxGymError
-from sandboxgym.core.plain import owned
+from sandboxgym.core.errors import (
+    EpisodeEndedError,
+    NotResetError,
+    SandboxGymError,
+    StateEncodingError,
+)
 from sandboxgym.core.snapshot import Recipe, Snapshot, Transition
+from sandboxgym.core.tensors import plain
 
 if TYPE_CHECKING:
     from sandboxgym.core.env import ForkableEnv
@@ -18,6 +26,15 @@ if TYPE_CHECKING:
 States: TypeAlias = list[dict[str, Any] | None]
 Move: TypeAlias = tuple[int, int, dict[str, Any]]
 BEFORE_RESET = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a wrapper made of a transition of the base environment."""
+
+    wrapper: weakref.ref[gym.Env[Any, Any]]
+    inner: Transition
+    outer: Transition | StateEncodingError
 
 
 @dataclass(slots=True)
@@ -38,6 +55,25 @@ class Record:
     moved: tuple[Move, ...] = ()
     parent: str | None = None
     replayed: list[dict[str, Any] | None] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
+
+    def show(self, wrapper: gym.Env[Any, Any], outer: Transition | StateEncodingError) -> None:
+        """Remember what a wrapper returned; it holds until the base environment is called again."""
+        others = [s for s in self.shown if s.inner is self.last and s.wrapper() is not wrapper]
+        self.shown = [*others, Shown(weakref.ref(wrapper), self.last, outer)]
+
+    def shown_by(self, wrapper: gym.Env[Any, Any]) -> Transition | None:
+        """What a wrapper returned last, if that is remembered.
+
+        Raises:
+            StateEncodingError: It returned something that is not plain data.
+        """
+        for shown in self.shown:
+            if shown.inner is self.last and shown.wrapper() is wrapper:
+                if isinstance(shown.outer, StateEncodingError):
+                    raise shown.outer
+                return shown.outer
+        return None
 
     def recipe(self, env: ForkableEnv[Any, Any]) -> Recipe:
         """The recipe up to now, which leaves the generator of `env` in its present state."""
@@ -93,7 +129,7 @@ def recorded_reset(reset: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if self._inside_call:
             return reset(self, seed=seed, options=options)
-        kept = owned(options, "options")
+        kept = plain(options, "options")
         # An unseeded reset continues the generator, so the recipe has to start from its state.
         if seed is None:
             self.np_random  # noqa: B018 - makes the generator where there is none yet
@@ -144,7 +180,7 @@ def recorded_step(step: Callable[..., Any]) -> Callable[..., Any]:
             raise EpisodeEndedError(
                 f"{type(self).__name__}: the episode has ended; call reset(), or restore a snapshot"
             )
-        kept = owned(action, "action")
+        kept = plain(action, "action")
         before = rng.states(self)
         self._inside_call = True
         try:

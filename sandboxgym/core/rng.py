@@ -54,6 +54,29 @@ def apply_spaces(env: gym.Env[Any, Any], rng: dict[str, Any]) -> None:
             part._np_random = generator_from(state, part._np_random)  # type: ignore[assignment]  # its annotation forgets None
 
 
+def capture_own_spaces(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> dict[str, Any]:
+    """State of the generators of the spaces that a wrapper has of its own; {} where there is none.
+
+    A space that the level below has too is captured there; a generator that was never used is made
+    of entropy when it is, and has no state yet.
+    """
+    captured = {}
+    for name, space in _own_spaces(wrapper):
+        found = [generator_state(part._np_random) for part in _spaces(space)]
+        if any(state is not None for state in found):
+            captured[name] = found
+    return captured
+
+
+def apply_own_spaces(wrapper: gym.Wrapper[Any, Any, Any, Any], captured: dict[str, Any]) -> None:
+    """Put back what `capture_own_spaces` returned."""
+    for name, space in _own_spaces(wrapper):
+        parts = list(_spaces(space))
+        found = captured.get(name, [None] * len(parts))
+        for part, state in zip(parts, found, strict=True):
+            part._np_random = generator_from(state, part._np_random)  # type: ignore[assignment]  # its annotation forgets None
+
+
 def states(env: gym.Env[Any, Any]) -> list[dict[str, Any] | None]:
     """State of each generator: the environment's, then those of its spaces, in a fixed order."""
     generators = [env._np_random, *[part._np_random for part in _parts(env)]]
@@ -140,6 +163,15 @@ def _parts(env: gym.Env[Any, Any]) -> list[spaces.Space[Any]]:
         kept = (action_space, observation_space, parts)
         env.__dict__["_parts_of_spaces"] = kept
     return kept[2]
+
+
+def _own_spaces(
+    wrapper: gym.Wrapper[Any, Any, Any, Any],
+) -> Iterator[tuple[str, spaces.Space[Any]]]:
+    for name in ("action_space", "observation_space"):
+        space = getattr(wrapper, f"_{name}", None)
+        if space is not None:
+            yield name, space
 
 
 def _spaces(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:

@@ -32,8 +32,7 @@ from sandboxgym.core.errors import (
     SnapshotVersionError,
     StateEncodingError,
 )
-from sandboxgym.core.msgpack_size import check_size
-from sandboxgym.core.plain import owned
+from sandboxgym.core.tensors import plain
 
 FORMAT_VERSION = 1
 DEFAULT_MAX_BYTES = 64 * 2**20
@@ -112,13 +111,13 @@ class Transition:
         return bool(self.terminated or self.truncated)
 
     def copy(self) -> Transition:
-        """A copy that shares nothing mutable with this one."""
+        """A copy as plain data, that shares nothing mutable with this one."""
         return Transition(
-            owned(self.obs, "observation"),
-            owned(self.reward, "reward"),
+            plain(self.obs, "observation"),
+            plain(self.reward, "reward"),
             bool(self.terminated),
             bool(self.truncated),
-            owned(self.info, "info"),
+            plain(self.info, "info"),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -134,15 +133,33 @@ class Transition:
 
 @dataclass(frozen=True)
 class WrapperState:
-    """One wrapper: its class, the arguments it was constructed with, and its state.
+    """One wrapper as it was at the moment of a snapshot.
 
-    `clock` holds what follows the wall clock; it is not in the digest.
+    Attributes:
+        name: Its class, as "module:Class".
+        kwargs: The arguments it was constructed with, described as plain data.
+        state: What its rule says its state is.
+        clock: What follows the wall clock; not in the digest.
+        rng: State of the generators of the spaces that are its own; {} where none was made yet.
+        statistics: Running statistics over many episodes; not in the digest, and put back only if
+            that is asked for.
+        functions: Hashes of the functions among its arguments; not in the digest.
+        shown: What it last returned, where only it could say; None where that is the snapshot's
+            `last`, or follows from what the level below returned. Not in the digest.
     """
 
     name: str
     kwargs: dict[str, Any]
     state: dict[str, Any]
     clock: dict[str, Any]
+    rng: dict[str, Any] = field(default_factory=dict)
+    statistics: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    shown: Transition | None = None
+
+    def deciding(self) -> list[Any]:
+        """What decides the future of an episode, for digests and comparisons."""
+        return [self.name, self.kwargs, self.state, self.rng]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +179,8 @@ class Snapshot:
         created_by: The mechanism that captured `state`.
         held: What `ForkableEnv.hold` gave: the state as it is kept alive in this process. Never in
             a file and never compared; None where data says it all.
+        packed: What is held, as bytes for other processes (`held.pack()`, where `held` has such a
+            method); filled when a snapshot is read. Not in the digest.
         loaded: Whether it was read from bytes; its restore is then always verified.
     """
 
@@ -176,6 +195,7 @@ class Snapshot:
     parent: str | None
     created_by: Mechanism
     held: Any = field(default=None, repr=False)
+    packed: bytes | None = field(default=None, repr=False)
     loaded: bool = False
     _digest: str | None = field(default=None, repr=False)
 
@@ -195,7 +215,7 @@ class Snapshot:
 
     def drop_state(self) -> Snapshot:
         """A copy that keeps the recipe alone; restoring it replays and checks the digest."""
-        return replace(self, state=None, held=None, _digest=self.digest)
+        return replace(self, state=None, held=None, packed=None, _digest=self.digest)
 
     def diff(self, other: Snapshot, *, limit: int = 20) -> list[Difference]:
         """The first leaves, by path, at which two snapshots differ."""
@@ -206,7 +226,7 @@ class Snapshot:
             "spec": {"id": self.spec.id, "kwargs": self.spec.kwargs},
             "state": self.state,
             "rng": self.rng,
-            "wrappers": [[w.name, w.kwargs, w.state] for w in self.wrappers],
+            "wrappers": [w.deciding() for w in self.wrappers],
             "last": self.last.as_dict(),
             "recipe": _recipe_tree(self.recipe),
         }
@@ -218,13 +238,8 @@ class Snapshot:
             StateEncodingError: A part of the snapshot is not plain data, or it is so large that
                 `from_bytes` would refuse it.
         """
-        body = codec.encode(_tree(self))
-        try:
-            check_size(body, codec.CONTAINER_CODES)
-        except ValueError as error:
-            raise StateEncodingError(
-                f"the snapshot cannot be read back: {error}; keep many values in numpy arrays"
-            ) from error
+        body = codec.encode(self.as_tree())
+        codec.check_readable([body])
         packed = zstandard.ZstdCompressor(level=6).compress(body)
         check = hashlib.blake2b(packed, digest_size=16).digest()
         return _HEADER.pack(_MAGIC, FORMAT_VERSION, len(body), len(packed), check) + packed
@@ -241,7 +256,33 @@ class Snapshot:
             SnapshotCorruptError: Not an intact snapshot, or larger than `max_bytes`.
             SnapshotVersionError: Written in another version of the format.
         """
-        tree = codec.decode(_body(data, max_bytes))
+        return cls.from_tree(codec.decode(_body(data, max_bytes)))
+
+    def as_tree(self) -> dict[str, Any]:
+        """All that a file holds, as plain data that shares its parts with this snapshot."""
+        return {
+            "spec": {"id": self.spec.id, "kwargs": self.spec.kwargs},
+            "versions": self.versions,
+            "recipe": _recipe_tree(self.recipe),
+            "state": self.state,
+            "last": self.last.as_dict(),
+            "inner": None if self.inner is self.last else self.inner.as_dict(),
+            "wrappers": [_wrapper_tree(w) for w in self.wrappers],
+            "rng": self.rng,
+            "parent": self.parent,
+            "created_by": self.created_by,
+            "digest": self.digest,
+            "packed": self.packed if self.packed is not None else _pack(self.held),
+        }
+
+    @classmethod
+    def from_tree(cls, tree: Any) -> Snapshot:
+        """Make a snapshot of what `as_tree` gave, and check it as `from_bytes` does.
+
+        Raises:
+            SnapshotCorruptError: A part is missing or of the wrong type, or the state is not the
+                one that the digest names.
+        """
         try:
             snapshot = _from_tree(tree)
         except (KeyError, TypeError, ValueError, AttributeError, StateEncodingError) as error:
@@ -282,7 +323,7 @@ def state_digest(
     spec: SandboxSpec, state: Any, rng: dict[str, Any], wrappers: tuple[WrapperState, ...]
 ) -> str:
     """Hash everything that decides the future of an environment."""
-    parts = [[w.name, w.kwargs, w.state] for w in wrappers]
+    parts = [w.deciding() for w in wrappers]
     return digest([spec.id, spec.kwargs, state, rng, parts])
 
 
@@ -329,6 +370,11 @@ def _too_large(size: int, max_bytes: int, subject: str) -> str:
     return f"{subject} {size} bytes, over the limit of {max_bytes}: pass a larger max_bytes"
 
 
+def _pack(held: Any) -> bytes | None:
+    packed: bytes | None = held.pack() if hasattr(held, "pack") else None
+    return packed
+
+
 def _recipe_tree(recipe: Recipe) -> dict[str, Any]:
     return {
         "seed": recipe.seed,
@@ -337,23 +383,6 @@ def _recipe_tree(recipe: Recipe) -> dict[str, Any]:
         "actions": list(recipe.actions),
         "reseeds": [list(pair) for pair in recipe.reseeds],
         "moved": [list(move) for move in recipe.moved],
-    }
-
-
-def _tree(snapshot: Snapshot) -> dict[str, Any]:
-    inner = None if snapshot.inner is snapshot.last else snapshot.inner.as_dict()
-    return {
-        "spec": {"id": snapshot.spec.id, "kwargs": snapshot.spec.kwargs},
-        "versions": snapshot.versions,
-        "recipe": _recipe_tree(snapshot.recipe),
-        "state": snapshot.state,
-        "last": snapshot.last.as_dict(),
-        "inner": inner,
-        "wrappers": [[w.name, w.kwargs, w.state, w.clock] for w in snapshot.wrappers],
-        "rng": snapshot.rng,
-        "parent": snapshot.parent,
-        "created_by": snapshot.created_by,
-        "digest": snapshot.digest,
     }
 
 
@@ -376,15 +405,33 @@ def _from_tree(tree: Any) -> Snapshot:
         state=tree["state"],
         last=last,
         inner=last if tree["inner"] is None else _transition(tree["inner"]),
-        wrappers=tuple(
-            WrapperState(_typed(n, str), _typed(k, dict), _typed(s, dict), _typed(c, dict))
-            for n, k, s, c in tree["wrappers"]
-        ),
+        wrappers=tuple(_wrapper(part) for part in tree["wrappers"]),
         rng=_typed(tree["rng"], dict),
         parent=_typed(tree["parent"], str, type(None)),
         created_by=_typed(tree["created_by"], str),
+        packed=_typed(tree["packed"], bytes, type(None)),
         loaded=True,
         _digest=_typed(tree["digest"], str),
+    )
+
+
+def _wrapper_tree(wrapper: WrapperState) -> list[Any]:
+    shown = None if wrapper.shown is None else wrapper.shown.as_dict()
+    apart = [wrapper.clock, wrapper.statistics, wrapper.functions, shown]
+    return [*wrapper.deciding(), *apart]
+
+
+def _wrapper(tree: Any) -> WrapperState:
+    name, kwargs, state, rng, clock, statistics, functions, shown = tree
+    return WrapperState(
+        name=_typed(name, str),
+        kwargs=_typed(kwargs, dict),
+        state=_typed(state, dict),
+        clock=_typed(clock, dict),
+        rng=_typed(rng, dict),
+        statistics=_typed(statistics, dict),
+        functions={_typed(k, str): _typed(v, str) for k, v in functions.items()},
+        shown=None if shown is None else _transition(shown),
     )
 
 

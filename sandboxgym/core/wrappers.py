@@ -1,48 +1,30 @@
 """Rules that say what the state of a wrapper is.
 
 A stack of wrappers is part of the state: restoring an environment and leaving `TimeLimit`'s counter
-behind truncates the next episode at the wrong step. Each wrapper class therefore has a rule here,
-or is declared by its author; one without a rule is refused, never guessed at.
+behind truncates the next episode at the wrong step. Each wrapper class therefore has a rule
+(`wrapper_rules` has Gymnasium's), or is declared by its author; one without a rule is refused,
+never guessed at.
 """
 
 from __future__ import annotations
 
-import time
+import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import gymnasium as gym
-from gymnasium import wrappers as gym_wrappers
 
+from sandboxgym.core import rng
+from sandboxgym.core.describe import described, fingerprints
 from sandboxgym.core.errors import UncapturedStateError, UnknownWrapperError
-from sandboxgym.core.plain import owned, plain_or_name
 from sandboxgym.core.snapshot import Transition, WrapperState
+from sandboxgym.core.tensors import plain, revived
+from sandboxgym.core.wrapper_rules import GYMNASIUM_RULES, View, WrapperRule, handed_through
 
 AnyWrapper: TypeAlias = gym.Wrapper[Any, Any, Any, Any]
 
-
-@dataclass(frozen=True)
-class WrapperRule:
-    """How one wrapper class is captured and put back.
-
-    Attributes:
-        get: Returns the wrapper's state (plain data) without changing it.
-        set: Puts such a state back.
-        view: What the wrapper makes of the last transition of the level below, without changing
-            anything. The default hands it through.
-        get_clock: Returns what follows the wall clock; it is kept out of digests.
-        set_clock: Puts that back.
-    """
-
-    get: Callable[[Any], dict[str, Any]] = lambda wrapper: {}
-    set: Callable[[Any, dict[str, Any]], None] = lambda wrapper, state: None
-    view: Callable[[Any, Transition], Transition] = lambda wrapper, last: last
-    get_clock: Callable[[Any], dict[str, Any]] = lambda wrapper: {}
-    set_clock: Callable[[Any, dict[str, Any]], None] = lambda wrapper, clock: None
-
-
-_rules: dict[type, WrapperRule] = {}
+_declared: dict[type, WrapperRule] = {}
 
 
 def register_wrapper_state(
@@ -50,33 +32,30 @@ def register_wrapper_state(
     get: Callable[[Any], dict[str, Any]],
     set: Callable[[Any, dict[str, Any]], None],  # noqa: A002 - mirrors `get`
     *,
-    view: Callable[[Any, Transition], Transition] = lambda wrapper, last: last,
+    view: View = handed_through,
 ) -> None:
     """Declare the state of a wrapper class (exactly this class, not its subclasses).
 
     Args:
         cls: The wrapper class.
-        get: Returns the wrapper's state as plain data, without changing the wrapper.
+        get: Returns the wrapper's state as plain data, without changing the wrapper. Random
+            generators that the wrapper has of its own belong to it.
         set: Puts such a state back.
         view: What the wrapper makes of the last transition of the level below it; needed where it
-            changes observation, reward, flags or info.
+            changes observation, reward, flags or info and no `Forkable` is around it.
     """
-    _rules[cls] = WrapperRule(get, set, view)
+    _declared[cls] = WrapperRule(get, set, view)
 
 
-def stateless_wrapper(
-    cls: type[AnyWrapper],
-    *,
-    view: Callable[[Any, Transition], Transition] = lambda wrapper, last: last,
-) -> None:
+def stateless_wrapper(cls: type[AnyWrapper], *, view: View = handed_through) -> None:
     """Declare that a wrapper class (exactly this class) has no state of its own.
 
     Args:
         cls: The wrapper class.
         view: What the wrapper makes of the last transition of the level below it; needed where it
-            changes observation, reward, flags or info.
+            changes observation, reward, flags or info and no `Forkable` is around it.
     """
-    _rules[cls] = WrapperRule(view=view)
+    _declared[cls] = WrapperRule(view=view)
 
 
 def rule_for(wrapper: AnyWrapper) -> WrapperRule:
@@ -86,15 +65,21 @@ def rule_for(wrapper: AnyWrapper) -> WrapperRule:
         UnknownWrapperError: None is declared; the message shows the line that declares one.
     """
     cls = type(wrapper)
-    try:
-        return _rules[cls]
-    except KeyError:
+    rule = _find(wrapper)
+    if rule is None:
         raise UnknownWrapperError(
             f"no rule says what the state of the wrapper {cls.__module__}.{cls.__qualname__} is, "
             f"so a snapshot could silently miss it. Declare it with "
             f"sandboxgym.stateless_wrapper({cls.__name__}) if it keeps nothing between steps, or "
             f"with sandboxgym.register_wrapper_state({cls.__name__}, get, set)"
-        ) from None
+        )
+    return rule
+
+
+def is_recomputable(wrapper: AnyWrapper) -> bool:
+    """Whether what a wrapper returned last follows at any time from its state."""
+    rule = _find(wrapper)
+    return rule is not None and rule.recomputable
 
 
 def name_of(env: gym.Env[Any, Any]) -> str:
@@ -103,131 +88,85 @@ def name_of(env: gym.Env[Any, Any]) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def constructed_with(wrapper: AnyWrapper) -> dict[str, Any]:
-    """The arguments of a wrapper's constructor as Gymnasium recorded them, without `env`."""
-    saved: dict[str, Any] = getattr(wrapper, "_saved_kwargs", {})
-    return {name: value for name, value in saved.items() if name != "env"}
-
-
 def kwargs_of(wrapper: AnyWrapper) -> dict[str, Any]:
     """The arguments of a wrapper's constructor as plain data."""
-    return {name: plain_or_name(value) for name, value in constructed_with(wrapper).items()}
+    return {name: described(value) for name, value in _arguments(wrapper).items()}
 
 
-def capture(wrapper: AnyWrapper) -> WrapperState:
-    """The state of one wrapper."""
+def functions_of(wrapper: AnyWrapper) -> dict[str, str]:
+    """Hashes of the functions among the arguments of a wrapper's constructor."""
+    return fingerprints(_arguments(wrapper))
+
+
+def constructed_with(wrapper: AnyWrapper) -> dict[str, Any]:
+    """The arguments of a wrapper's constructor, to construct another one that shares none."""
+    return {
+        name: value if isinstance(value, ModuleType) else copy.deepcopy(value)
+        for name, value in _arguments(wrapper).items()
+    }
+
+
+def capture(wrapper: AnyWrapper, shown: Transition | None = None) -> WrapperState:
+    """The state of one wrapper.
+
+    Args:
+        wrapper: The wrapper.
+        shown: What it last returned, if the snapshot has to remember that.
+    """
     rule = rule_for(wrapper)
+    where = f"of {type(wrapper).__name__}"
+    statistics = {} if rule.statistics is None else rule.statistics.get(wrapper)
     return WrapperState(
         name=name_of(wrapper),
         kwargs=kwargs_of(wrapper),
-        state=owned(rule.get(wrapper), f"state of {type(wrapper).__name__}"),
+        state=plain(rule.get(wrapper), f"state {where}"),
         clock=rule.get_clock(wrapper),
+        rng=rng.capture_own_spaces(wrapper),
+        statistics=plain(statistics, f"statistics {where}"),
+        functions=functions_of(wrapper),
+        shown=shown,
     )
 
 
-def apply(wrapper: AnyWrapper, saved: WrapperState) -> None:
-    """Put the state of one wrapper back."""
+def apply(wrapper: AnyWrapper, saved: WrapperState, *, rewind_statistics: bool = True) -> None:
+    """Put the state of one wrapper back.
+
+    Args:
+        wrapper: The wrapper.
+        saved: What `capture` returned for an equal one.
+        rewind_statistics: Put running statistics back too, instead of keeping those that the
+            wrapper has gathered.
+    """
     rule = rule_for(wrapper)
-    rule.set(wrapper, owned(saved.state))
+    rule.set(wrapper, revived(saved.state))
     rule.set_clock(wrapper, saved.clock)
+    rng.apply_own_spaces(wrapper, saved.rng)
+    statistics = rule.statistics
+    if statistics is not None and (rewind_statistics or not statistics.gathered(wrapper)):
+        statistics.set(wrapper, revived(saved.statistics))
 
 
-def _set_time_limit(wrapper: gym_wrappers.TimeLimit[Any, Any], state: dict[str, Any]) -> None:
-    wrapper._elapsed_steps = state["elapsed_steps"]
+def view(wrapper: AnyWrapper, last: Transition) -> Transition:
+    """What a wrapper made of the last transition of the level below.
 
-
-def _view_time_limit(wrapper: gym_wrappers.TimeLimit[Any, Any], last: Transition) -> Transition:
-    elapsed = wrapper._elapsed_steps
-    if elapsed is not None and elapsed >= wrapper._max_episode_steps:
-        return replace(last, truncated=True)
-    return last
-
-
-def _set_order_enforcing(
-    wrapper: gym_wrappers.OrderEnforcing[Any, Any], state: dict[str, Any]
-) -> None:
-    wrapper._has_reset = state["has_reset"]
-
-
-def _reset_checker(
-    wrapper: gym_wrappers.PassiveEnvChecker[Any, Any], state: dict[str, Any]
-) -> None:
-    # The checker compares consecutive results to warn about shared buffers. What came before a
-    # restore is no predecessor of what comes after it, so that comparison ends here.
-    wrapper.checked_reset = wrapper.checked_step = wrapper.checked_data_reuse = True
-    wrapper._previous_data = None
-
-
-def _get_statistics(wrapper: gym_wrappers.RecordEpisodeStatistics[Any, Any]) -> dict[str, Any]:
-    return {
-        "episode_count": wrapper.episode_count,
-        "episode_returns": wrapper.episode_returns,
-        "episode_lengths": wrapper.episode_lengths,
-        "return_queue": list(wrapper.return_queue),
-        "length_queue": list(wrapper.length_queue),
-    }
-
-
-def _set_statistics(
-    wrapper: gym_wrappers.RecordEpisodeStatistics[Any, Any], state: dict[str, Any]
-) -> None:
-    wrapper.episode_count = state["episode_count"]
-    wrapper.episode_returns = state["episode_returns"]
-    wrapper.episode_lengths = state["episode_lengths"]
-    _refill(wrapper.return_queue, state["return_queue"])
-    _refill(wrapper.length_queue, state["length_queue"])
-
-
-def _get_statistics_clock(
-    wrapper: gym_wrappers.RecordEpisodeStatistics[Any, Any],
-) -> dict[str, Any]:
-    elapsed = time.perf_counter() - wrapper.episode_start_time
-    return {"elapsed": elapsed, "time_queue": list(wrapper.time_queue)}
-
-
-def _set_statistics_clock(
-    wrapper: gym_wrappers.RecordEpisodeStatistics[Any, Any], clock: dict[str, Any]
-) -> None:
-    wrapper.episode_start_time = time.perf_counter() - clock["elapsed"]
-    _refill(wrapper.time_queue, clock["time_queue"])
-
-
-def _view_statistics(
-    wrapper: gym_wrappers.RecordEpisodeStatistics[Any, Any], last: Transition
-) -> Transition:
-    if not last.ended:
-        return last
-    if not wrapper.time_queue:
+    Raises:
+        UncapturedStateError: The wrapper has not kept what that would take.
+    """
+    look = rule_for(wrapper).view
+    if look is None:
+        name = type(wrapper).__name__
         raise UncapturedStateError(
-            "RecordEpisodeStatistics(buffer_length=0) forgets the time of the episode that it put "
-            "into the info: give it a buffer of at least 1"
+            f"{name} does not keep all that it returns, so nothing can say now what it returned "
+            "last: put a sandboxgym.Forkable around the outermost wrapper, reset, and capture that"
         )
-    episode = {
-        "r": wrapper.episode_returns,
-        "l": wrapper.episode_lengths,
-        "t": wrapper.time_queue[-1],
-    }
-    return replace(last, info={**last.info, wrapper._stats_key: episode})
+    return look(wrapper, last)
 
 
-def _refill(queue: Any, items: list[Any]) -> None:
-    queue.clear()
-    queue.extend(items)
+def _find(wrapper: AnyWrapper) -> WrapperRule | None:
+    return _declared.get(type(wrapper)) or GYMNASIUM_RULES.get(name_of(wrapper))
 
 
-_rules[gym_wrappers.PassiveEnvChecker] = WrapperRule(set=_reset_checker)
-_rules[gym_wrappers.OrderEnforcing] = WrapperRule(
-    get=lambda wrapper: {"has_reset": wrapper._has_reset}, set=_set_order_enforcing
-)
-_rules[gym_wrappers.TimeLimit] = WrapperRule(
-    get=lambda wrapper: {"elapsed_steps": wrapper._elapsed_steps},
-    set=_set_time_limit,
-    view=_view_time_limit,
-)
-_rules[gym_wrappers.RecordEpisodeStatistics] = WrapperRule(
-    get=_get_statistics,
-    set=_set_statistics,
-    view=_view_statistics,
-    get_clock=_get_statistics_clock,
-    set_clock=_set_statistics_clock,
-)
+def _arguments(wrapper: AnyWrapper) -> dict[str, Any]:
+    """The arguments of a wrapper's constructor as Gymnasium recorded them, without `env`."""
+    saved: dict[str, Any] = getattr(wrapper, "_saved_kwargs", {})
+    return {name: value for name, value in saved.items() if name != "env"}

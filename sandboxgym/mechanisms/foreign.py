@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -11,12 +10,12 @@ import gymnasium as gym
 from sandboxgym.core import wrappers
 from sandboxgym.core.digest import digest
 from sandboxgym.core.env import ForkableEnv
-from sandboxgym.core.errors import ReproductionError, StateEncodingError
-from sandboxgym.core.plain import plain_or_name
+from sandboxgym.core.errors import StateEncodingError
 from sandboxgym.core.rng import reseed_generator
 from sandboxgym.core.version import __version__
+from sandboxgym.mechanisms.twins import Factory, arguments_of, build_twin
 
-Factory = Callable[[], gym.Env[Any, Any]]
+__all__ = ["Factory", "ForeignEnv"]
 
 
 class ForeignEnv(ForkableEnv[Any, Any]):
@@ -28,12 +27,17 @@ class ForeignEnv(ForkableEnv[Any, Any]):
     Wrappers inside have to be deterministic too: put `RecordEpisodeStatistics`, which adds the time
     of an episode to its info, around the result instead.
 
+    Attributes:
+        recipe_replays: Whether a replay of its recipe is known, or has yet to turn out, to give the
+            same episode. Without that, a snapshot is worth nothing in another process.
+
     Args:
         env: The environment, with any wrappers. It is owned by this one, and closed with it.
         factory: Makes another such environment, for `fork`. None builds it from `env.spec`.
     """
 
     state_is_witness: ClassVar[bool] = True
+    recipe_replays: bool = True
 
     def __init__(self, env: gym.Env[Any, Any], factory: Factory | None = None) -> None:
         self.env = env
@@ -46,18 +50,14 @@ class ForeignEnv(ForkableEnv[Any, Any]):
         self._seen = ""
 
     def spec_kwargs(self) -> dict[str, Any]:
-        """The class, arguments and wrappers of the environment inside.
-
-        The arguments of an environment that `gymnasium.make` did not build are not known.
-        """
+        """The class, arguments and wrappers of the environment inside."""
         env, layers = self.env, []
         while isinstance(env, gym.Wrapper):
             layers.append([wrappers.name_of(env), wrappers.kwargs_of(env)])
             env = env.env
-        kwargs = {} if env.spec is None else env.spec.kwargs
         return {
             "environment": wrappers.name_of(env),
-            "kwargs": {name: plain_or_name(value) for name, value in kwargs.items()},
+            "kwargs": arguments_of(env, self.factory),
             "wrappers": layers,
         }
 
@@ -108,7 +108,10 @@ class ForeignEnv(ForkableEnv[Any, Any]):
 
     def spawn(self) -> ForeignEnv:
         """Another environment of the same kind, from the factory or from Gymnasium's record."""
-        return type(self)(self._make(), self.factory)
+        twin = type(self)(build_twin(self.env, self.factory), self.factory)
+        twin.recipe_replays = self.recipe_replays
+        twin.choice = self.choice
+        return twin
 
     def _saw(self, *what: Any) -> None:
         """Chain what happened to the hash; what cannot be hashed leaves no record to replay."""
@@ -117,22 +120,6 @@ class ForeignEnv(ForkableEnv[Any, Any]):
         except StateEncodingError:
             self._record = None
             raise
-
-    def _make(self) -> gym.Env[Any, Any]:
-        if self.factory is not None:
-            return self.factory()
-        if self.env.spec is None:
-            raise ReproductionError(
-                f"{self.env} was not made by gymnasium.make, so a second one cannot be built: "
-                "pass forkable(env, factory=...)"
-            )
-        try:
-            return gym.make(self.env.spec)
-        except (gym.error.Error, TypeError, ValueError) as error:
-            raise ReproductionError(
-                f"Gymnasium cannot build a second {self.env} ({error}): pass forkable(env, "
-                "factory=...)"
-            ) from error
 
     def render(self) -> Any:
         """Render the environment inside."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
+from dataclasses import replace
 
 import pytest
 
@@ -116,3 +118,44 @@ def test_a_resumed_state_that_is_not_the_snapshots_is_refused(walk):
 def test_a_digest_holds_nothing(walk, monkeypatch):
     monkeypatch.setattr(HeldWalk, "hold", lambda self: pytest.fail("held for a digest"))
     walk.state_digest()
+
+
+class Parcel(Held):
+    """A held state that can travel."""
+
+    def pack(self):
+        return f"{self.position!r} {self.visits!r}".encode()
+
+
+class Traveller(HeldWalk):
+    def hold(self):
+        return Parcel(self.position, self.visits)
+
+    def unpack(self, packed):
+        position, _, visits = packed.decode().partition(" ")
+        if not visits:
+            raise errors.SnapshotCorruptError("no parcel")
+        return Parcel(float(position), json.loads(visits))
+
+
+def test_a_held_state_that_can_travel_is_in_the_file():
+    env, elsewhere = Traveller(), Traveller()
+    env.reset(seed=3)
+    for action in (0, 1, 2):
+        env.step(action)
+    snap = sg.Snapshot.from_bytes(env.snapshot().to_bytes())
+    future = play(env)
+    elsewhere.restore(sg.Snapshot.from_bytes(snap.to_bytes()))
+    assert first_difference(play(elsewhere), future) is None
+    assert "replayed_steps" not in elsewhere.metrics
+    assert snap.drop_state().packed is None
+
+
+def test_a_parcel_that_is_none_is_refused_and_changes_nothing():
+    env = Traveller()
+    env.reset(seed=3)
+    env.step(1)
+    before = env.state_digest()
+    with pytest.raises(errors.SnapshotCorruptError, match="no parcel"):
+        env.restore(replace(env.snapshot(), held=None, packed=b"nothing"))
+    assert env.state_digest() == before

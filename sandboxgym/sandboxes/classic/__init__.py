@@ -1,0 +1,1 @@
+"""Environments that others wrote and that Gymnasium's world uses: their state APIs and adapters."""
