@@ -2,10 +2,10 @@
 
 Each command runs in a bash of its own, which first reads what the one before left and in the end
 writes down what it leaves: working directory, variables (exported or not, arrays), functions,
-aliases, options, traps and the umask. Background jobs, open descriptors and history are not carried.
-A shell that is killed, or replaced by `exec`, leaves nothing: the next command then starts from what
-was left before. The state is a text of bash commands. It comes from inside the sandbox, and only a
-shell in the same sandbox ever reads it.
+aliases, options, traps and the umask. Background jobs, open descriptors and history are not
+carried. A shell that is killed, or replaced by `exec`, leaves nothing: the next command then starts
+from what was left before. The state is a text of bash commands. It comes from inside the sandbox,
+and only a shell in the same sandbox ever reads it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ _BEFORE = "RANDOM=1\nbuiltin shopt -s expand_aliases\n"
 _AFTER = f"""
 [[ $(builtin trap -p EXIT) ]] || builtin trap __sandbox_leave EXIT
 __sandbox_command=$(</dev/fd/{COMMAND_IN})
-[[ ${{__sandbox_lost-}} ]] && builtin printf '%s: this working directory is gone\\n' "$__sandbox_lost"
+[[ ${{__sandbox_lost-}} ]] &&
+  builtin printf '%s: this working directory is gone\\n' "$__sandbox_lost"
 builtin unset __sandbox_lost
 for __sandbox_name in x v; do
   [[ $- == *$__sandbox_name* ]] || continue
