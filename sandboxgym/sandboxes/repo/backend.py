@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -96,8 +96,22 @@ class Checkpoint(Protocol):
 class Sandbox(Protocol):
     """A tree with a shell."""
 
-    def run(self, command: str, timeout: float | None = None) -> CommandResult:
-        """Run a command in the shell; None gives it the time of the limits."""
+    def run(
+        self,
+        command: str,
+        timeout: float | None = None,
+        *,
+        stdin: bytes = b"",
+        output: int | None = None,
+    ) -> CommandResult:
+        """Run a command in the shell.
+
+        Args:
+            command: Text for bash.
+            timeout: Seconds; None takes those of the limits.
+            stdin: What it finds on its standard input.
+            output: Characters of its output that are kept; None takes those of the limits.
+        """
 
     def snapshot(self, *, allow_process_loss: bool = False) -> Checkpoint:
         """Capture this moment.
@@ -119,8 +133,20 @@ class Backend(Protocol):
     def create(self, base: Base) -> Sandbox:
         """A new sandbox over a base."""
 
-    def fork(self, checkpoint: Checkpoint) -> Sandbox:
-        """A new sandbox that goes on from a moment of another one."""
+    def fork(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        binds: Sequence[tuple[str, str]] = (),
+        fresh_shell: bool = False,
+    ) -> Sandbox:
+        """A new sandbox that goes on from a moment of another one.
+
+        Args:
+            checkpoint: The moment.
+            binds: Directories that are shown inside beside those of the base: (there, inside).
+            fresh_shell: Forget the state of the shell, which may redefine every command.
+        """
 
     def export(self, checkpoint: Checkpoint) -> bytes:
         """A moment as bytes that `import_` of another backend takes: what differs from the base."""

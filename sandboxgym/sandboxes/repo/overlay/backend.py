@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from sandboxgym.sandboxes.repo.backend import Base, CommandResult, Limits
 from sandboxgym.sandboxes.repo.overlay import wire
 
 START_SECONDS = 30.0
+_BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
 
 
 class SandboxError(SandboxGymError, RuntimeError):
@@ -45,9 +46,23 @@ class OverlayBackend:
         """A new sandbox over a base."""
         return self._open(Moment(base, (), b""))
 
-    def fork(self, checkpoint: Moment) -> OverlaySandbox:
-        """A new sandbox that goes on from a moment of another one."""
-        return self._open(checkpoint)
+    def fork(
+        self,
+        checkpoint: Moment,
+        *,
+        binds: Sequence[tuple[str, str]] = (),
+        fresh_shell: bool = False,
+    ) -> OverlaySandbox:
+        """A new sandbox that goes on from a moment of another one.
+
+        Args:
+            checkpoint: The moment.
+            binds: Directories that are shown inside beside those of the base: (there, inside).
+            fresh_shell: Forget the state of the shell, which may redefine every command.
+        """
+        base = replace(checkpoint.base, binds=(*checkpoint.base.binds, *binds))
+        shell = b"" if fresh_shell else checkpoint.shell
+        return self._open(Moment(base, checkpoint.layers, shell))
 
     def close(self) -> None:
         """End all sandboxes and forget all layers."""
@@ -76,7 +91,6 @@ class OverlayBackend:
                 "processes": limits.processes,
                 "file_size": limits.file_size,
                 "open_files": limits.open_files,
-                "output": limits.output,
             },
         }
         with other:
@@ -132,23 +146,34 @@ class OverlaySandbox:
         self._finalizer = weakref.finalize(self, connection.close)
         self._ask("start")
 
-    def run(self, command: str, timeout: float | None = None) -> CommandResult:
-        """Run a command in the shell; None gives it the time of the limits."""
+    def run(
+        self,
+        command: str,
+        timeout: float | None = None,
+        *,
+        stdin: bytes = b"",
+        output: int | None = None,
+    ) -> CommandResult:
+        """Run a command in the shell; None gives it the time and the output of the limits."""
+        limits = self.backend.limits
         text = command.encode("utf-8", "surrogateescape")
+        kept = limits.output if output is None else output
         head, body = self._ask(
             "run",
-            text + self._moment.shell,
+            text + stdin + self._moment.shell,
             command=len(text),
-            timeout=self.backend.limits.seconds if timeout is None else timeout,
+            stdin=len(stdin),
+            timeout=limits.seconds if timeout is None else timeout,
+            output=_BYTES_OF_A_CHARACTER * kept,
             environment=dict(self._moment.base.environment),
             workdir=self._moment.base.workdir,
         )
         if head["state"]:
             moment = self._moment
             self._moment = Moment(moment.base, moment.layers, body[head["printed"] :])
-        output, elided = shortened(body[: head["printed"]], head["elided"], self.backend.limits)
+        shown, elided = shortened(body[: head["printed"]], head["elided"], kept)
         return CommandResult(
-            output=output,
+            output=shown,
             returncode=head["returncode"],
             timed_out=head["timed_out"],
             truncated=elided > 0,
@@ -200,12 +225,12 @@ class OverlaySandbox:
         return head, answer
 
 
-def shortened(printed: bytes, elided: int, limits: Limits) -> tuple[str, int]:
+def shortened(printed: bytes, elided: int, limit: int) -> tuple[str, int]:
     """Text of what was printed, within the limit, and how many characters are left out.
 
     `elided` bytes are missing in the middle of `printed` already.
     """
-    half = limits.output // 2
+    half = limit // 2
     if elided:
         middle = len(printed) // 2
         head = printed[:middle].decode("utf-8", "replace")[:half]

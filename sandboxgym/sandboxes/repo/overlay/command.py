@@ -8,6 +8,7 @@ import select
 import signal
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from sandboxgym.sandboxes.repo import shell
 from sandboxgym.sandboxes.repo.overlay import syscalls
@@ -25,14 +26,12 @@ class Limits:
         processes: Processes and threads of the sandbox.
         file_size: Bytes of a file.
         open_files: Open files of each process.
-        output: Characters of output that are kept, half from its start and half from its end.
     """
 
     memory: int = 4 * 2**30
     processes: int = 256
     file_size: int = 2**30
     open_files: int = 1024
-    output: int = 10_000
 
 
 @dataclass
@@ -79,7 +78,9 @@ def run_command(
     state: bytes,
     environment: dict[str, str],
     workdir: str,
+    stdin: bytes,
     timeout: float,
+    output_limit: int,
     limits: Limits,
 ) -> Output:
     """Run a command in the namespaces of the process `inside`.
@@ -90,18 +91,21 @@ def run_command(
         state: What the shell of the command before left.
         environment: Environment variables of a new shell.
         workdir: Where a new shell stands.
+        stdin: What it finds on its standard input.
         timeout: Seconds after which the command counts as hung; who calls then ends the sandbox.
+        output_limit: Bytes of output that are kept, half from its start and half from its end.
         limits: What it may use.
     """
     printed, printer = os.pipe()
     left, leaver = os.pipe()
-    inputs = [in_memory("command", command), in_memory("state", shell.prologue(state))]
+    contents = (stdin, command, shell.prologue(state))
+    inputs = [in_memory(content) for content in contents]
     entering = os.fork()
     if entering == 0:
         _enter_and_run(inside, printer, [*inputs, leaver], environment, workdir, limits)
     for descriptor in (printer, leaver, *inputs):
         os.close(descriptor)
-    output = Ends(limits.output // 2 * 4)  # bytes; a character has at most four
+    output = Ends(output_limit // 2)
     written = bytearray()
     deadline = time.monotonic() + timeout
     try:
@@ -118,14 +122,14 @@ def run_command(
         elided=elided,
         returncode=status if status >= 0 else 128 - status,
         timed_out=not ended,
-        holder_gone=not os.path.exists(f"/proc/{inside}/ns/pid"),
+        holder_gone=not Path(f"/proc/{inside}/ns/pid").exists(),
         state=shell.state_left(bytes(written)),
     )
 
 
-def in_memory(name: str, content: bytes) -> int:
+def in_memory(content: bytes) -> int:
     """A file that lies nowhere, with this content, to be read from its start."""
-    descriptor = os.memfd_create(name)
+    descriptor = os.memfd_create("input")
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -180,7 +184,7 @@ def _enter_and_run(
             os.close(descriptor)
         status = os.waitstatus_to_exitcode(os.waitpid(shell_process, 0)[1])
         os._exit(status if status >= 0 else 128 - status)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - it may not return into the warden
         os.write(printer, f"the command could not be started: {error}\n".encode())
         os._exit(126)
 
@@ -192,9 +196,8 @@ def _become_shell(
     workdir: str,
     limits: Limits,
 ) -> None:
-    null = os.open("/dev/null", os.O_RDONLY)
-    plan = {0: null, 1: printer, 2: printer}
-    plan |= zip((shell.COMMAND_IN, shell.STATE_IN, shell.STATE_OUT), descriptors, strict=True)
+    places = (0, shell.COMMAND_IN, shell.STATE_IN, shell.STATE_OUT)
+    plan = dict(zip(places, descriptors, strict=True)) | {1: printer, 2: printer}
     for target, source in plan.items():
         os.dup2(source, target)
     os.closerange(3, shell.COMMAND_IN)

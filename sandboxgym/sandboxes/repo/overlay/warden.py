@@ -83,7 +83,7 @@ class Warden:
                 self.start()
                 return {}, b""
             if request["do"] == "run":
-                return self.run(body[: request["command"]], body[request["command"] :], request)
+                return self.run(request, body)
             if request["do"] == "freeze":
                 return {"layers": self.freeze()}, b""
             if request["do"] == "processes":
@@ -137,9 +137,7 @@ class Warden:
         self.start()
         return self.layers
 
-    def run(
-        self, command: bytes, state: bytes, request: dict[str, Any]
-    ) -> tuple[dict[str, Any], bytes]:
+    def run(self, request: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
         """Run a command; what it printed and the shell state it left follow each other."""
         if self.holder is None or self.holder.poll() is not None:
             self.stop()
@@ -148,13 +146,17 @@ class Warden:
         inside = child_of(self.holder.pid)
         if inside is None:
             raise SandboxStartError("the sandbox ended as a command was about to start")
+        command_end = request["command"]
+        stdin_end = command_end + request["stdin"]
         output: Output = run_command(
             inside,
-            command,
-            state,
+            body[:command_end],
+            body[stdin_end:],
             request["environment"],
             request["workdir"],
+            body[command_end:stdin_end],
             request["timeout"],
+            request["output"],
             self.limits,
         )
         if output.timed_out or output.holder_gone:
