@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 DEFAULT_ENVIRONMENT: Mapping[str, str] = {
@@ -137,15 +138,15 @@ class Backend(Protocol):
         self,
         checkpoint: Checkpoint,
         *,
-        binds: Sequence[tuple[str, str]] = (),
-        fresh_shell: bool = False,
+        views: Mapping[str, Checkpoint] = MappingProxyType({}),
     ) -> Sandbox:
         """A new sandbox that goes on from a moment of another one.
 
         Args:
             checkpoint: The moment.
-            binds: Directories that are shown inside beside those of the base: (there, inside).
-            fresh_shell: Forget the state of the shell, which may redefine every command.
+            views: Whole trees of other moments to be shown inside, by the name of a folder in the
+                root. They can be written to, which nobody else sees. This is how a grader looks at
+                what an agent left, from a sandbox in which the agent never was.
         """
 
     def export(self, checkpoint: Checkpoint) -> bytes:

@@ -8,9 +8,10 @@ import socket
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import sandboxgym
@@ -50,19 +51,16 @@ class OverlayBackend:
         self,
         checkpoint: Moment,
         *,
-        binds: Sequence[tuple[str, str]] = (),
-        fresh_shell: bool = False,
+        views: Mapping[str, Moment] = MappingProxyType({}),
     ) -> OverlaySandbox:
         """A new sandbox that goes on from a moment of another one.
 
         Args:
             checkpoint: The moment.
-            binds: Directories that are shown inside beside those of the base: (there, inside).
-            fresh_shell: Forget the state of the shell, which may redefine every command.
+            views: Whole trees of other moments to be shown inside, by the name of a folder in the
+                root. They can be written to, which nobody else sees.
         """
-        base = replace(checkpoint.base, binds=(*checkpoint.base.binds, *binds))
-        shell = b"" if fresh_shell else checkpoint.shell
-        return self._open(Moment(base, checkpoint.layers, shell))
+        return self._open(checkpoint, views)
 
     def close(self) -> None:
         """End all sandboxes and forget all layers."""
@@ -74,7 +72,9 @@ class OverlayBackend:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _open(self, moment: Moment) -> OverlaySandbox:
+    def _open(
+        self, moment: Moment, views: Mapping[str, Moment] = MappingProxyType({})
+    ) -> OverlaySandbox:
         if not self._finalizer.alive:
             raise SandboxError("this OverlayBackend is closed: make another one")
         connection, other = socket.socketpair()
@@ -86,6 +86,14 @@ class OverlayBackend:
             "binds": [list(bind) for bind in moment.base.binds],
             "bubblewrap": self.bubblewrap,
             "layers": [layer.name for layer in moment.layers],
+            "views": [
+                {
+                    "target": f"/{name}",
+                    "base": str(view.base.root),
+                    "layers": [layer.name for layer in view.layers],
+                }
+                for name, view in views.items()
+            ],
             "limits": {
                 "memory": limits.memory,
                 "processes": limits.processes,
@@ -96,7 +104,7 @@ class OverlayBackend:
         with other:
             wire.send(self._connection, request)
             wire.send_socket(self._connection, other)
-        return OverlaySandbox(self, connection, moment)
+        return OverlaySandbox(self, connection, moment, tuple(views.values()))
 
     def _expect_ready(self) -> dict[str, Any]:
         self._connection.settimeout(START_SECONDS)
@@ -139,8 +147,15 @@ class Moment:
 class OverlaySandbox:
     """One sandbox; its warden does what it is told here."""
 
-    def __init__(self, backend: OverlayBackend, connection: socket.socket, moment: Moment) -> None:
+    def __init__(
+        self,
+        backend: OverlayBackend,
+        connection: socket.socket,
+        moment: Moment,
+        views: tuple[Moment, ...] = (),
+    ) -> None:
         self.backend = backend
+        self._views = views  # whose layers must not be dropped
         self._connection = connection
         self._moment = moment
         self._finalizer = weakref.finalize(self, connection.close)

@@ -36,7 +36,7 @@ class Warden:
     Args:
         connection: To the owner of the sandbox.
         store: The directory that holds all layers.
-        request: What the owner asked for: base, binds, host name, layers (topmost first), limits.
+        request: What the owner asked for: base, layers (topmost first), binds, views, limits.
         root: Whether overlays are mounted with all rights.
         user: Who owns the files of a sandbox.
     """
@@ -54,12 +54,14 @@ class Warden:
         self.name: str = request["name"]
         self.root = root
         self.user = user
+        self.views: list[dict[str, Any]] = request["views"]
         self.top: Path | None = None
         self.made = 0
         self.holder: subprocess.Popen[bytes] | None = None
         syscalls.unshare(syscalls.CLONE_NEWNS)
         self.merged = self.store / f"{self.name}.merged"
         self.merged.mkdir()
+        self.scratch = [self.new_directory() for _ in self.views]
 
     def serve(self) -> None:
         """Answer requests until the owner of the sandbox is gone."""
@@ -74,6 +76,8 @@ class Warden:
         finally:
             self.stop()
             self.discard_top()
+            for scratch in self.scratch:
+                shutil.rmtree(scratch)
             self.merged.rmdir()
 
     def answer(self, request: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
@@ -102,19 +106,22 @@ class Warden:
         """Mount the layers and start the process that holds the namespaces."""
         if self.top is None:
             self.top = self.new_directory()
-        lower = [*(str(self.store / layer / "files") for layer in self.layers), self.base]
-        syscalls.mount_overlay(
-            str(self.merged),
-            lower,
-            str(self.top / "files"),
-            str(self.top / "work"),
-            privileged=self.root,
-        )
+        self.mount(self.merged, self.base, self.layers, self.top)
         for source, target in self.binds:
             syscalls.bind_read_only(source, str(self.merged) + target)
+        for view, scratch in zip(self.views, self.scratch, strict=True):
+            place = Path(str(self.merged) + view["target"])
+            place.mkdir(exist_ok=True)
+            self.mount(place, view["base"], view["layers"], scratch)
         self.holder = start_holder(
             self.bubblewrap, str(self.merged), self.user if self.root else None
         )
+
+    def mount(self, place: Path, base: str, layers: list[str], top: Path) -> None:
+        """Mount layers over a base at a place, with a directory that takes what is written."""
+        lower = [*(str(self.store / layer / "files") for layer in layers), base]
+        upper, work = str(top / "files"), str(top / "work")
+        syscalls.mount_overlay(str(place), lower, upper, work, privileged=self.root)
 
     def stop(self) -> None:
         """End every process of the sandbox, and wait until the last one is gone."""
