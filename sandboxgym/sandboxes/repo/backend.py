@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
+from sandboxgym.core.errors import SandboxGymError
+
 DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/home/agent",
@@ -25,6 +27,10 @@ DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "GIT_COMMITTER_DATE": "2000-01-01T00:00:00Z",
 }
 """What a new shell finds: nothing of the machine, and nothing that varies."""
+
+
+class SandboxError(SandboxGymError, RuntimeError):
+    """A sandbox could not be made, or was lost; nothing of it is left."""
 
 
 @dataclass(frozen=True)

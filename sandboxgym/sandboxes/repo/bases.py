@@ -58,7 +58,7 @@ def base_of_folder(
     environment: Mapping[str, str] | None = None,
     cache: Path | None = None,
 ) -> Base:
-    """A base with a copy of a folder at /repo.
+    """A base with a copy of a folder at /repo, committed as the only commit of a repository.
 
     Args:
         folder: What to copy. A folder that looks the same later (names, sizes, times) is not
@@ -160,6 +160,12 @@ class Skeleton:
 def _copy(source: Path, tree: Path) -> None:
     tree.mkdir()
     subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", f"{tree}/"], check=True)
+    history = tree / ".git"
+    if history.is_dir() and not history.is_symlink():
+        shutil.rmtree(history)
+    else:
+        history.unlink(missing_ok=True)
+    _commit_anew(tree)
 
 
 def _check_out_orphan(source: Path, sha: str, tree: Path) -> None:
@@ -171,9 +177,14 @@ def _check_out_orphan(source: Path, sha: str, tree: Path) -> None:
         _git(source, "checkout-index", "--all", f"--prefix={tree}/", extra=index)
     for path in _entries(tree):
         os.utime(path, (_EPOCH, _EPOCH), follow_symlinks=False)
+    _commit_anew(tree, "--force")
+
+
+def _commit_anew(tree: Path, *options: str) -> None:
+    """Make a tree the only commit of a new repository; options are for `git add`."""
     _git(tree, "init", "--quiet", "--initial-branch=main")
     shutil.rmtree(tree / ".git/hooks", ignore_errors=True)
-    _git(tree, "add", "--all", "--force")
+    _git(tree, "add", "--all", *options)
     _git(tree, "commit", "--quiet", "--allow-empty", "--no-verify", "-m", "base")
 
 

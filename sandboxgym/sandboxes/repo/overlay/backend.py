@@ -15,16 +15,12 @@ from types import MappingProxyType
 from typing import Any
 
 import sandboxgym
-from sandboxgym.core.errors import MissingDependencyError, SandboxGymError, UncapturedStateError
-from sandboxgym.sandboxes.repo.backend import Base, CommandResult, Limits
+from sandboxgym.core.errors import MissingDependencyError, UncapturedStateError
+from sandboxgym.sandboxes.repo.backend import Base, CommandResult, Limits, SandboxError
 from sandboxgym.sandboxes.repo.overlay import wire
 
 START_SECONDS = 30.0
 _BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
-
-
-class SandboxError(SandboxGymError, RuntimeError):
-    """A sandbox could not be made, or was lost; nothing of it is left."""
 
 
 class OverlayBackend:

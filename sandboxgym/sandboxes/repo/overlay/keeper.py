@@ -95,6 +95,7 @@ def serve(owner: socket.socket, privileges: Privileges) -> None:
                 reap(wardens)
             if owner in ready and not answer(owner, privileges, wardens, [wake, woken]):
                 break
+    signal.set_wakeup_fd(-1)
     for warden in wardens:
         os.kill(warden, signal.SIGKILL)
 
