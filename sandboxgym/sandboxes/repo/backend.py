@@ -96,8 +96,11 @@ class CommandResult:
     ended_sandbox: bool = False
 
 
-class Checkpoint(Protocol):
-    """A moment of a sandbox: its files and the state of its shell. Lives as long as it is used."""
+class Checkpoint:
+    """A moment of a sandbox: files and the state of the shell. Kept while it is referred to.
+
+    It belongs to the backend that made it, which alone knows what is in it.
+    """
 
 
 class Sandbox(Protocol):

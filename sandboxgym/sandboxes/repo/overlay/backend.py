@@ -9,14 +9,14 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import sandboxgym
 from sandboxgym.core.errors import MissingDependencyError, UncapturedStateError
-from sandboxgym.sandboxes.repo.backend import Base, CommandResult, Limits, SandboxError
+from sandboxgym.sandboxes.repo.backend import Base, Checkpoint, CommandResult, Limits, SandboxError
 from sandboxgym.sandboxes.repo.overlay import wire
 
 START_SECONDS = 30.0
@@ -41,13 +41,13 @@ class OverlayBackend:
 
     def create(self, base: Base) -> OverlaySandbox:
         """A new sandbox over a base."""
-        return self._open(Moment(base, (), b""))
+        return self._open(Moment(weakref.ref(self), base, (), b""))
 
     def fork(
         self,
-        checkpoint: Moment,
+        checkpoint: Checkpoint,
         *,
-        views: Mapping[str, Moment] = MappingProxyType({}),
+        views: Mapping[str, Checkpoint] = MappingProxyType({}),
     ) -> OverlaySandbox:
         """A new sandbox that goes on from a moment of another one.
 
@@ -56,7 +56,8 @@ class OverlayBackend:
             views: Whole trees of other moments to be shown inside, by the name of a folder in the
                 root. They can be written to, which nobody else sees.
         """
-        return self._open(checkpoint, views)
+        shown = {name: self._own(moment) for name, moment in views.items()}
+        return self._open(self._own(checkpoint), shown)
 
     def close(self) -> None:
         """End all sandboxes and forget all layers."""
@@ -118,6 +119,14 @@ class OverlayBackend:
             )
         return head
 
+    def _own(self, checkpoint: Checkpoint) -> Moment:
+        """A checkpoint, seen to be one of this backend."""
+        if not isinstance(checkpoint, Moment) or checkpoint.backend() is not self:
+            raise SandboxError(
+                "this checkpoint is of another backend: export it there and import it here"
+            )
+        return checkpoint
+
     def _drop(self, layer: str) -> None:
         if self._finalizer.alive:
             wire.send(self._connection, {"do": "drop", "layer": layer})
@@ -132,9 +141,10 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Moment:
+class Moment(Checkpoint):
     """The checkpoint of this backend: layers above a base, topmost first, and a shell's state."""
 
+    backend: weakref.ref[OverlayBackend] = field(repr=False)
     base: Base
     layers: tuple[Layer, ...]
     shell: bytes
@@ -180,8 +190,7 @@ class OverlaySandbox:
             workdir=self._moment.base.workdir,
         )
         if head["state"]:
-            moment = self._moment
-            self._moment = Moment(moment.base, moment.layers, body[head["printed"] :])
+            self._moment = replace(self._moment, shell=body[head["printed"] :])
         shown, elided = shortened(body[: head["printed"]], head["elided"], kept)
         return CommandResult(
             output=shown,
@@ -205,13 +214,14 @@ class OverlaySandbox:
         moment = self._moment
         known = {layer.name: layer for layer in moment.layers}
         layers = tuple(known.get(name) or Layer(name, self.backend._drop) for name in names)
-        self._moment = Moment(moment.base, layers, moment.shell)
+        self._moment = replace(moment, layers=layers)
         return self._moment
 
-    def restore(self, checkpoint: Moment) -> None:
+    def restore(self, checkpoint: Checkpoint) -> None:
         """Return to a moment of this or of another sandbox of the same backend."""
-        self._ask("restore", layers=[layer.name for layer in checkpoint.layers])
-        self._moment = checkpoint
+        moment = self.backend._own(checkpoint)
+        self._ask("restore", layers=[layer.name for layer in moment.layers])
+        self._moment = moment
 
     def close(self) -> None:
         """End all processes and forget what was written since the last snapshot."""

@@ -54,7 +54,7 @@ def main(descriptor: int, size: int) -> None:
     try:
         privileges = enter_own_namespace()
         syscalls.mount_tmpfs(STORE, size)
-        os.chmod(STORE, 0o711)
+        Path(STORE).chmod(0o711)
     except OSError as error:
         wire.send(owner, {"error": str(error)})
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 from collections.abc import Sequence
 
 CLONE_NEWNS = 0x00020000
@@ -27,14 +28,17 @@ ALL_NAMESPACES = (
     | CLONE_NEWNET
 )
 
-_MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT = 429, 430, 431, 432
+_OPEN_TREE, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT = 428, 429, 430, 431, 432
+_MOUNT_SETATTR = 442
 _FSOPEN_CLOEXEC = _FSMOUNT_CLOEXEC = 1
 _FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING, _FSCONFIG_CMD_CREATE = 0, 1, 6
-_MOVE_MOUNT_F_EMPTY_PATH = 4
-_AT_FDCWD = -100
+_MOVE_MOUNT_F_EMPTY_PATH, _MOVE_MOUNT_T_EMPTY_PATH = 0x04, 0x40
+_OPEN_TREE_CLONE = 1
+_AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
+_MOUNT_ATTR_RDONLY_NOSUID_NODEV = 1 | 2 | 4
+_MOUNT_ATTRIBUTES = struct.Struct("=QQQQ")  # struct mount_attr
 
-_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT = 1, 2, 4, 32
-_MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
+_MS_REC, _MS_PRIVATE = 1 << 14, 1 << 18
 _MNT_DETACH = 2
 
 _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
@@ -46,7 +50,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def unshare(flags: int) -> None:
-    """Give this process namespaces of its own; see unshare(2)."""
+    """Leave the namespaces that this process shares with others; see its manual page."""
     _checked(_libc.unshare(flags), f"unshare({flags:#x})")
 
 
@@ -72,9 +76,9 @@ def mount_tmpfs(target: str, size: int) -> None:
 
 
 def mount_overlay(
-    target: str, lower: Sequence[str], upper: str, work: str, *, privileged: bool
+    target: int, lower: Sequence[str], upper: str, work: str, *, privileged: bool
 ) -> None:
-    """Mount `upper` over the directories `lower`, topmost first, at `target`.
+    """Mount `upper` over the directories `lower`, topmost first, at the directory `target`.
 
     By the interface that takes one layer a call: the old one ends at a page of options, which is
     some 45 layers. `index=off`, since an index loses the link between hard links of lower layers.
@@ -95,20 +99,30 @@ def mount_overlay(
         mount = _syscall(_FSMOUNT, context, _FSMOUNT_CLOEXEC, 0)
     finally:
         os.close(context)
+    _attach(mount, target)
+
+
+def bind_read_only(source: str, target: int) -> None:
+    """Show a file or directory of the machine at another place, where nobody can write to it."""
+    flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
+    mount = _syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(source), flags)
     try:
-        path = os.fsencode(target)
-        _syscall(_MOVE_MOUNT, mount, b"", _AT_FDCWD, path, _MOVE_MOUNT_F_EMPTY_PATH)
+        attributes = _MOUNT_ATTRIBUTES.pack(_MOUNT_ATTR_RDONLY_NOSUID_NODEV, 0, 0, 0)
+        at = _AT_EMPTY_PATH | _AT_RECURSIVE
+        _syscall(_MOUNT_SETATTR, mount, b"", at, attributes, len(attributes))
+    except OSError:
+        os.close(mount)
+        raise
+    _attach(mount, target)
+
+
+def _attach(mount: int, target: int) -> None:
+    """Put a mount that is nowhere yet at a place, and forget its descriptor."""
+    try:
+        flags = _MOVE_MOUNT_F_EMPTY_PATH | _MOVE_MOUNT_T_EMPTY_PATH
+        _syscall(_MOVE_MOUNT, mount, b"", target, b"", flags)
     finally:
         os.close(mount)
-
-
-def bind_read_only(source: str, target: str) -> None:
-    """Show a directory of the machine at another place, where nobody can write to it."""
-    path = os.fsencode(target)
-    call = _libc.mount(os.fsencode(source), path, None, _MS_BIND | _MS_REC, None)
-    _checked(call, f"binding {source} to {target}")
-    flags = _MS_BIND | _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID | _MS_NODEV
-    _checked(_libc.mount(None, path, None, flags, None), f"making {target} read-only")
 
 
 def unmount(target: str) -> None:

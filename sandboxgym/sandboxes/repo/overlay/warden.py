@@ -20,6 +20,7 @@ from typing import Any
 
 from sandboxgym.sandboxes.repo.overlay import syscalls, wire
 from sandboxgym.sandboxes.repo.overlay.command import Limits, Output, run_command
+from sandboxgym.sandboxes.repo.overlay.places import place
 
 HOLDER = "echo; read -r"
 """What the first process runs: say that all is mounted, then wait for ever."""
@@ -106,22 +107,24 @@ class Warden:
         """Mount the layers and start the process that holds the namespaces."""
         if self.top is None:
             self.top = self.new_directory()
-        self.mount(self.merged, self.base, self.layers, self.top)
+        root = str(self.merged)
+        with place(root, "/", folder=True) as here:
+            self.mount(here, self.base, self.layers, self.top)
         for source, target in self.binds:
-            syscalls.bind_read_only(source, str(self.merged) + target)
+            with place(root, target, folder=Path(source).is_dir()) as here:
+                syscalls.bind_read_only(source, here)
         for view, scratch in zip(self.views, self.scratch, strict=True):
-            place = Path(str(self.merged) + view["target"])
-            place.mkdir(exist_ok=True)
-            self.mount(place, view["base"], view["layers"], scratch)
+            with place(root, view["target"], folder=True) as here:
+                self.mount(here, view["base"], view["layers"], scratch)
         self.holder = start_holder(
             self.bubblewrap, str(self.merged), self.user if self.root else None
         )
 
-    def mount(self, place: Path, base: str, layers: list[str], top: Path) -> None:
+    def mount(self, here: int, base: str, layers: list[str], top: Path) -> None:
         """Mount layers over a base at a place, with a directory that takes what is written."""
         lower = [*(str(self.store / layer / "files") for layer in layers), base]
         upper, work = str(top / "files"), str(top / "work")
-        syscalls.mount_overlay(str(place), lower, upper, work, privileged=self.root)
+        syscalls.mount_overlay(here, lower, upper, work, privileged=self.root)
 
     def stop(self) -> None:
         """End every process of the sandbox, and wait until the last one is gone."""
