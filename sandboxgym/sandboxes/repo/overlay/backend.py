@@ -14,8 +14,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import zstandard
+
 import sandboxgym
-from sandboxgym.core.errors import MissingDependencyError, UncapturedStateError
+from sandboxgym.core import codec
+from sandboxgym.core.errors import (
+    MissingDependencyError,
+    SnapshotCorruptError,
+    SnapshotError,
+    UncapturedStateError,
+)
 from sandboxgym.sandboxes.repo.backend import Base, Checkpoint, CommandResult, Limits, SandboxError
 from sandboxgym.sandboxes.repo.overlay import wire
 
@@ -58,6 +66,30 @@ class OverlayBackend:
         """
         shown = {name: self._own(moment) for name, moment in views.items()}
         return self._open(self._own(checkpoint), shown)
+
+    def export(self, checkpoint: Checkpoint) -> bytes:
+        """A moment as bytes that `import_` takes: what differs from the base."""
+        moment = self._own(checkpoint)
+        with self._open(replace(moment, layers=())) as helper:
+            names = [layer.name for layer in moment.layers]
+            archive = helper._ask("export", layers=names)[1]
+        packed = zstandard.ZstdCompressor(level=3).compress(archive)
+        return codec.encode({"shell": moment.shell, "size": len(archive), "layer": packed})
+
+    def import_(self, base: Base, exported: bytes) -> Moment:
+        """A moment from bytes. They are data of unknown origin and are checked as such.
+
+        Raises:
+            SnapshotCorruptError: They are not what `export` makes.
+        """
+        shell, archive = _unpacked(exported, self.limits.disk)
+        start = Moment(weakref.ref(self), base, (), shell)
+        with self._open(start) as helper:
+            try:
+                name = helper._ask("import", archive)[0]["layer"]
+            except SandboxError as error:
+                raise SnapshotCorruptError(f"the layer cannot be unpacked: {error}") from error
+        return replace(start, layers=(Layer(name, self._drop),))
 
     def close(self) -> None:
         """End all sandboxes and forget all layers."""
@@ -262,6 +294,20 @@ def shortened(printed: bytes, elided: int, limit: int) -> tuple[str, int]:
     if len(text) <= 2 * half:
         return text, 0
     return text[:half] + text[-half:], len(text) - 2 * half
+
+
+def _unpacked(exported: bytes, limit: int) -> tuple[bytes, bytes]:
+    """Shell state and archive of an exported moment, checked before they are unpacked."""
+    try:
+        tree = codec.decode(exported)
+        shell, size, packed = tree["shell"], tree["size"], tree["layer"]
+        if not isinstance(shell, bytes) or not isinstance(packed, bytes) or type(size) is not int:
+            raise TypeError("a part is of another type")
+        if size > limit or zstandard.get_frame_parameters(packed).content_size != size:
+            raise ValueError(f"it declares {size} bytes, and {limit} are allowed")
+        return shell, zstandard.ZstdDecompressor(max_window_size=2**27).decompress(packed)
+    except (KeyError, TypeError, ValueError, SnapshotError, zstandard.ZstdError) as error:
+        raise SnapshotCorruptError(f"these bytes are no exported moment: {error}") from error
 
 
 def find_bubblewrap() -> str:

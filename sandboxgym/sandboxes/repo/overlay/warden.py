@@ -18,9 +18,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from sandboxgym.sandboxes.repo.overlay import syscalls, wire
+from sandboxgym.sandboxes.repo.overlay import syscalls, travel, wire
 from sandboxgym.sandboxes.repo.overlay.command import Limits, Output, run_command
+from sandboxgym.sandboxes.repo.overlay.layers import Merge
 from sandboxgym.sandboxes.repo.overlay.places import place
+from sandboxgym.sandboxes.repo.overlay.travel import LayerError
 
 HOLDER = "echo; read -r"
 """What the first process runs: say that all is mounted, then wait for ever."""
@@ -99,8 +101,12 @@ class Warden:
                 self.layers = request["layers"]
                 self.start()
                 return {}, b""
+            if request["do"] == "export":
+                return {}, self.export(request["layers"])
+            if request["do"] == "import":
+                return {"layer": self.import_(body)}, b""
             raise ValueError(f"a warden does not know how to {request['do']!r}")
-        except (OSError, SandboxStartError) as error:
+        except (OSError, SandboxStartError, LayerError) as error:
             return {"error": f"{type(error).__name__}: {error}"}, b""
 
     def start(self) -> None:
@@ -181,6 +187,33 @@ class Warden:
             "state": output.state is not None,
         }
         return head, output.printed + (output.state or b"")
+
+    def export(self, names: list[str]) -> bytes:
+        """What layers say together, as an archive."""
+        merged, view = self.new_directory(), self.new_directory()
+        place_of_view = self.store / f"{self.name}.view"
+        place_of_view.mkdir()
+        with place(str(place_of_view), "/", folder=True) as here:
+            self.mount(here, self.base, names, view)
+        try:
+            merge = Merge(Path(self.base), place_of_view, merged / "files", privileged=self.root)
+            merge.run([self.store / name / "files" for name in names])
+            return travel.pack(merged / "files")
+        finally:
+            syscalls.unmount(str(place_of_view))
+            place_of_view.rmdir()
+            shutil.rmtree(view)
+            shutil.rmtree(merged)
+
+    def import_(self, archive: bytes) -> str:
+        """A layer from an archive; its name."""
+        layer = self.new_directory()
+        try:
+            travel.Unpacking(layer / "files", self.user, privileged=self.root).run(archive)
+        except BaseException:
+            shutil.rmtree(layer)
+            raise
+        return layer.name
 
     def processes(self) -> list[str]:
         """Command lines of what still runs in the sandbox."""
