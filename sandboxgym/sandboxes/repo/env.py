@@ -1,7 +1,7 @@
 """`RepoEnv`: a working tree with a shell, as an environment that forks in milliseconds.
 
-An action is a bash command. Files, and the state of the shell, are in every snapshot. At the end the
-agent submits, and what it changed is graded in a sandbox in which it never was.
+An action is a bash command. Files, and the state of the shell, are in every snapshot. At the end
+the agent submits, and what it changed is graded in a sandbox in which it never was.
 """
 
 from __future__ import annotations
@@ -69,15 +69,16 @@ Reward: TypeAlias = Callable[[Grading], Grade]
 class RepoEnv(ForkableEnv[Observation, Action]):
     """A git repository or a folder, and a shell in it.
 
-    Actions are bash commands: a string, `{"command": string}`, or `{"submit": True}`, which ends the
-    episode. An observation has `output`, `returncode`, `timed_out`, `truncated`, `elided_chars`.
+    Actions are bash commands: a string, `{"command": string}`, or `{"submit": True}`, which ends
+    the episode. Observations have `output`, `returncode`, `timed_out`, `truncated`,
+    `elided_chars`.
 
     Args:
         repository: A git repository or a folder of the machine; it is copied, never written to.
         commit: Which commit of the repository; None takes the folder as it lies there.
         statement: What the agent is to do; the first observation.
-        test_command: Grades a submission: reward 1 where it ends with 0, in a pristine tree to which
-            the agent's patch was applied.
+        test_command: Grades a submission: reward 1 where it ends with 0, in a pristine tree to
+            which the agent's patch was applied.
         reward: Grades instead of `test_command`.
         protected: Files that a graded patch may not change.
         toolchains: Folders of the machine that commands need beside /usr, shown read-only.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import shutil
 import socket
@@ -26,6 +27,7 @@ from sandboxgym.core.errors import (
 )
 from sandboxgym.sandboxes.repo.backend import Base, Checkpoint, CommandResult, Limits, SandboxError
 from sandboxgym.sandboxes.repo.overlay import wire
+from sandboxgym.sandboxes.repo.overlay.links import linked_groups
 
 START_SECONDS = 30.0
 _BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
@@ -112,6 +114,7 @@ class OverlayBackend:
             "do": "open",
             "name": next(self._names),
             "base": str(moment.base.root),
+            "links": _links_of(moment.base.root),
             "binds": [list(bind) for bind in moment.base.binds],
             "bubblewrap": self.bubblewrap,
             "layers": [layer.name for layer in moment.layers],
@@ -239,8 +242,8 @@ class OverlaySandbox:
             running = self._ask("processes")[0]["processes"]
             if running:
                 raise UncapturedStateError(
-                    f"processes run in the background ({'; '.join(running)}), and a snapshot cannot "
-                    "hold them: end them first, or pass allow_process_loss=True"
+                    f"processes run in the background ({'; '.join(running)}), and a snapshot "
+                    "cannot hold them: end them first, or pass allow_process_loss=True"
                 )
         names = self._ask("freeze")[0]["layers"]
         moment = self._moment
@@ -276,6 +279,12 @@ class OverlaySandbox:
         if "error" in head:
             raise SandboxError(f"the sandbox could not {what}: {head['error']}")
         return head, answer
+
+
+@functools.lru_cache(maxsize=64)
+def _links_of(base: Path) -> list[list[str]]:
+    """Hard links in a base, which nobody may change while there are sandboxes."""
+    return linked_groups(base)
 
 
 def shortened(printed: bytes, elided: int, limit: int) -> tuple[str, int]:

@@ -61,7 +61,7 @@ class Merge:
     def run(self, layers: Sequence[Path]) -> None:
         """Write to the target how the view differs from the base."""
         shutil.copystat(self.view, self.target)
-        _copy_owner(self.view.lstat(), self.target)
+        copy_owner(self.view.lstat(), self.target)
         touched, whole = _touched(layers)
         for name in sorted(touched, key=lambda name: name.split("/")):
             if any(name.startswith(f"{folder}/") for folder in whole):
@@ -83,13 +83,13 @@ class Merge:
             return
         if not target.exists():
             target.mkdir()
-        _copy_owner(status, target)
+        copy_owner(status, target)
         if everything and (self.base / name).is_dir():
             make_opaque(target, privileged=self.privileged)
         if everything or not (self.base / name).is_dir():
             for child in sorted(source.iterdir()):
                 self._copy(f"{name}/{child.name}", everything=True)
-        _copy_attributes(source, target)
+        copy_attributes(source, target)
         target.chmod(stat.S_IMODE(status.st_mode))
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
@@ -106,12 +106,12 @@ class Merge:
         if stat.S_ISLNK(status.st_mode):
             target.symlink_to(source.readlink())
         elif stat.S_ISREG(status.st_mode):
-            _copy_file(source, target)
+            copy_file(source, target)
         else:  # a FIFO or a socket; a sandbox cannot make devices
             os.mknod(target, status.st_mode)
-        _copy_owner(status, target)
+        copy_owner(status, target)
         if not stat.S_ISLNK(status.st_mode):
-            _copy_attributes(source, target)
+            copy_attributes(source, target)
             target.chmod(stat.S_IMODE(status.st_mode))
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)
 
@@ -122,7 +122,7 @@ class Merge:
             self._parents(above)
             (self.target / above).mkdir()
             status = (self.view / above).lstat()
-            _copy_owner(status, self.target / above)
+            copy_owner(status, self.target / above)
             (self.target / above).chmod(stat.S_IMODE(status.st_mode))
 
     def _times(self, touched: set[str]) -> None:
@@ -169,7 +169,7 @@ def _replaced(target: Path, name: str) -> bool:
     return False
 
 
-def _copy_file(source: Path, target: Path) -> None:
+def copy_file(source: Path, target: Path) -> None:
     """Copy the content of a file; its holes stay holes."""
     with source.open("rb") as reader, target.open("xb") as writer:
         size = os.fstat(reader.fileno()).st_size
@@ -190,11 +190,12 @@ def _copy_file(source: Path, target: Path) -> None:
         os.ftruncate(writer.fileno(), size)
 
 
-def _copy_owner(status: os.stat_result, target: Path) -> None:
+def copy_owner(status: os.stat_result, target: Path) -> None:
+    """Give a node its owner."""
     os.chown(target, status.st_uid, status.st_gid, follow_symlinks=False)
 
 
-def _copy_attributes(source: Path, target: Path) -> None:
+def copy_attributes(source: Path, target: Path) -> None:
     """Copy extended attributes that belong to the user."""
     for name in os.listxattr(source, follow_symlinks=False):
         if name.startswith("user.") and not name.startswith(_ATTRIBUTES):

@@ -47,7 +47,7 @@ def pack(layer: Path) -> bytes:
             entry.uid = entry.gid = 0
             entry.uname = entry.gname = ""
             seconds, nanoseconds = divmod(status.st_mtime_ns, 10**9)
-            entry.pax_headers["mtime"] = f"{seconds}.{nanoseconds:09d}"  # a float would round it
+            entry.pax_headers = {"mtime": f"{seconds}.{nanoseconds:09d}"}  # a float rounds it
             first = linked.setdefault((status.st_dev, status.st_ino), name)
             if status.st_nlink > 1 and stat.S_ISREG(status.st_mode) and first != name:
                 entry.type, entry.linkname, entry.size = tarfile.LNKTYPE, first, 0

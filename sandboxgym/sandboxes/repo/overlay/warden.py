@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,14 @@ from typing import Any
 from sandboxgym.sandboxes.repo.overlay import syscalls, travel, wire
 from sandboxgym.sandboxes.repo.overlay.command import Limits, Output, run_command
 from sandboxgym.sandboxes.repo.overlay.layers import Merge
+from sandboxgym.sandboxes.repo.overlay.links import carry_links, linked_groups
 from sandboxgym.sandboxes.repo.overlay.places import place
 from sandboxgym.sandboxes.repo.overlay.travel import LayerError
 
 HOLDER = "echo; read -r"
 """What the first process runs: say that all is mounted, then wait for ever."""
-START_SECONDS = 30.0
+HOLDER_PID = "2"
+"""As processes are counted inside; 1 is bubblewrap."""
 
 
 class SandboxStartError(RuntimeError):
@@ -39,7 +42,8 @@ class Warden:
     Args:
         connection: To the owner of the sandbox.
         store: The directory that holds all layers.
-        request: What the owner asked for: base, layers (topmost first), binds, views, limits.
+        request: What the owner asked for: base, its hard links, layers (topmost first),
+            binds, views, limits.
         root: Whether overlays are mounted with all rights.
         user: Who owns the files of a sandbox.
     """
@@ -53,6 +57,7 @@ class Warden:
         self.binds: list[list[str]] = request["binds"]
         self.bubblewrap: str = request["bubblewrap"]
         self.limits = Limits(**request["limits"])
+        self.links: list[list[str]] = request["links"]
         self.layers: list[str] = request["layers"]
         self.name: str = request["name"]
         self.root = root
@@ -113,6 +118,7 @@ class Warden:
         """Mount the layers and start the process that holds the namespaces."""
         if self.top is None:
             self.top = self.new_directory()
+            self.carry_links(self.top / "files")
         root = str(self.merged)
         with place(root, "/", folder=True) as here:
             self.mount(here, self.base, self.layers, self.top)
@@ -131,6 +137,14 @@ class Warden:
         lower = [*(str(self.store / layer / "files") for layer in layers), base]
         upper, work = str(top / "files"), str(top / "work")
         syscalls.mount_overlay(here, lower, upper, work, privileged=self.root)
+
+    def carry_links(self, upper: Path) -> None:
+        """Keep hard links together in a new writable layer; every layer above the base has all."""
+        below = self.store / self.layers[0] / "files" if self.layers else Path(self.base)
+        carry_links(below, upper, linked_groups(below) if self.layers else self.links)
+        status = below.lstat()
+        upper.chmod(stat.S_IMODE(status.st_mode))
+        os.utime(upper, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     def stop(self) -> None:
         """End every process of the sandbox, and wait until the last one is gone."""
@@ -279,29 +293,31 @@ def start_holder(bubblewrap: str, root: str, user: int | None) -> subprocess.Pop
 
 def child_of(pid: int) -> int | None:
     """The only child of bubblewrap: the first process of the sandbox's namespaces."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return int(children[0]) if children else None
+    return next(iter(children_of(pid)), None)
 
 
 def command_lines(first: int) -> list[str]:
-    """Command lines of the descendants of a sandbox's first process, without the holder."""
+    """Command lines of what runs in a sandbox beside the two processes that hold it."""
     lines: list[str] = []
-    todo = [first]
+    todo = children_of(first)
     while todo:
-        pid = todo.pop()
+        pid = todo.pop(0)
+        todo += children_of(pid)
         try:
-            todo += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-            line = (
-                Path(f"/proc/{pid}/cmdline")
-                .read_bytes()
-                .replace(b"\0", b" ")
-                .decode("utf-8", "replace")
-            )
+            inside = Path(f"/proc/{pid}/status").read_text().partition("NSpid:")[2].split("\n")[0]
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if pid != first:
-            lines.append(line.strip())
-    return lines[1:]  # without the holder
+        if line and inside.split()[-1] != HOLDER_PID:
+            lines.append(line.decode("utf-8", "replace").strip())
+    return lines
+
+
+def children_of(pid: int) -> list[int]:
+    """Children of a process; none where it is gone."""
+    try:
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
