@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +29,10 @@ DEFAULT_ENVIRONMENT: Mapping[str, str] = {
 """What a new shell finds: nothing of the machine, and nothing that varies."""
 
 
+MAX_FILE = 256 * 2**20
+"""Bytes that a file may have that is read out of a sandbox, unless the caller says otherwise."""
+
+
 class SandboxError(SandboxGymError, RuntimeError):
     """A sandbox could not be made, or was lost; nothing of it is left."""
 
@@ -40,6 +44,7 @@ class Limits:
     Attributes:
         seconds: Of a command, by the clock; then every process of the sandbox is ended.
         memory: Bytes that each process may map.
+        total_memory: Bytes that all processes of a sandbox may hold together.
         processes: Processes and threads of the sandbox.
         file_size: Bytes of a single file.
         disk: Bytes that may be written above the base, by all sandboxes of a backend together.
@@ -50,6 +55,7 @@ class Limits:
 
     seconds: float = 60.0
     memory: int = 4 * 2**30
+    total_memory: int = 4 * 2**30
     processes: int = 256
     file_size: int = 2**30
     disk: int = 4 * 2**30
@@ -66,12 +72,14 @@ class Base:
         binds: Directories of the machine that are shown inside, read-only: (there, inside).
         workdir: Where a new shell stands.
         environment: Variables of a new shell.
+        name: What the tree is, the same on every machine: a hash of a commit or of all content.
     """
 
     root: Path
     binds: tuple[tuple[str, str], ...] = ()
     workdir: str = "/"
     environment: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_ENVIRONMENT))
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,8 @@ class CommandResult:
         truncated: Whether something of the output was left out.
         elided_chars: How much of it.
         ended_sandbox: Whether it ended all processes of the sandbox, the first one included.
+        limits_reached: Which of the limits it ran into, as `Limits` names them, sorted. A process
+            that asks for more than `memory` or `open_files` is only told so by the kernel.
     """
 
     output: str
@@ -94,6 +104,7 @@ class CommandResult:
     truncated: bool = False
     elided_chars: int = 0
     ended_sandbox: bool = False
+    limits_reached: tuple[str, ...] = ()
 
 
 class Checkpoint:
@@ -133,6 +144,24 @@ class Sandbox(Protocol):
     def restore(self, checkpoint: Checkpoint) -> None:
         """Return to a moment of this or of another sandbox of the same backend."""
 
+    def read_file(self, path: str, limit: int = MAX_FILE) -> bytes:
+        """The content of a file inside, as nothing inside could have changed on the way.
+
+        Args:
+            path: An absolute path; links in it are followed as inside.
+            limit: Bytes that it may have.
+
+        Raises:
+            SandboxError: There is no such ordinary file, or it is larger.
+        """
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Put a new file in place of what has this name, in a folder that is there.
+
+        Raises:
+            SandboxError: It cannot be written.
+        """
+
     def close(self) -> None:
         """End all processes and forget what was written; also what a crash of the owner does."""
 
@@ -148,6 +177,8 @@ class Backend(Protocol):
         checkpoint: Checkpoint,
         *,
         views: Mapping[str, Checkpoint] = MappingProxyType({}),
+        binds: Sequence[tuple[str, str]] = (),
+        fresh_shell: bool = False,
     ) -> Sandbox:
         """A new sandbox that goes on from a moment of another one.
 
@@ -156,6 +187,9 @@ class Backend(Protocol):
             views: Whole trees of other moments to be shown inside, by the name of a folder in the
                 root. They can be written to, which nobody else sees. This is how a grader looks at
                 what an agent left, from a sandbox in which the agent never was.
+            binds: Further directories and files of the machine to be shown inside, read-only:
+                (there, inside). They are no part of what is captured of the sandbox.
+            fresh_shell: Start from a new shell instead of the state of the moment's.
         """
 
     def export(self, checkpoint: Checkpoint) -> bytes:

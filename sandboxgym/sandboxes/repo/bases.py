@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ _SHARED_ETC = ("alternatives", "ld.so.cache", "ssl/certs", "mime.types", "python
 
 
 _EPOCH = int(DEFAULT_ENVIRONMENT["SOURCE_DATE_EPOCH"])
-_FORMAT = 1  # of what is in the cache
+_FORMAT = 2  # of what is in the cache
 
 
 class RepositoryError(SandboxGymError, RuntimeError):
@@ -123,24 +124,28 @@ class Skeleton:
 
     def base(self, what: str, fill: Callable[[Path], None]) -> Base:
         """The base whose tree `fill` makes, built unless the cache has it under this name."""
-        name = f"{_FORMAT} {what} {self.binds} {os.geteuid()}"
-        target = self.cache / hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+        key = f"{_FORMAT} {what} {self.binds} {os.geteuid()}"
+        target = self.cache / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
         if not target.is_dir():
             self.cache.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self.cache, prefix=".new-") as building:
-                root = Path(building, "root")
+                new = Path(building, "new")
+                root = new / "root"
                 self._lay_out(root)
                 fill(root / WORKDIR[1:])
+                (new / "name").write_text(content_name(root / WORKDIR[1:]))
                 _give_to_sandbox(root)
-                root.chmod(0o755)
+                for folder in (new, root):
+                    folder.chmod(0o755)
                 with contextlib.suppress(FileExistsError):  # another process was faster
-                    _rename_new(root, target)
-        return Base(target, self.binds, WORKDIR, self.environment)
+                    _rename_new(new, target)
+        name = (target / "name").read_text()
+        return Base(target / "root", self.binds, WORKDIR, self.environment, name)
 
     def _lay_out(self, root: Path) -> None:
-        for folder in ("etc", "home/agent", "proc", "dev", "run", "var/tmp", "tmp", "root"):
+        for folder in ("etc", "home/agent", "proc", "dev/shm", "run", "var/tmp", "tmp", "root"):
             (root / folder).mkdir(parents=True)
-        for folder in ("tmp", "var/tmp"):
+        for folder in ("tmp", "var/tmp", "dev/shm"):
             (root / folder).chmod(0o1777)
         for name, text in _ETC.items():
             (root / "etc" / name).write_text(text)
@@ -239,7 +244,35 @@ def _looks(folder: Path) -> str:
     return seen.hexdigest()
 
 
+def content_name(tree: Path) -> str:
+    """A hash of what is in a tree beside its history, the same on every machine."""
+    seen = hashlib.blake2b(digest_size=20)
+    for path in _entries(tree):
+        name = path.relative_to(tree)
+        if name.parts[0] == ".git":
+            continue
+        status = path.lstat()
+        content = b""
+        if path.is_symlink():
+            content = os.fsencode(path.readlink())
+        elif path.is_file():
+            content = _hash_of_file(path)
+        kind = oct(stat.S_IFMT(status.st_mode) | (status.st_mode & stat.S_IXUSR))
+        for part in (os.fsencode(name), kind.encode(), content):
+            seen.update(len(part).to_bytes(8, "big") + part)
+    return seen.hexdigest()
+
+
+def _hash_of_file(path: Path) -> bytes:
+    seen = hashlib.blake2b(digest_size=20)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            seen.update(block)
+    return seen.digest()
+
+
 def _entries(folder: Path) -> Iterator[Path]:
+    """All that is in a folder, each folder before its content, in the order of names."""
     for parent, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted([*folders, *files]):

@@ -148,7 +148,7 @@ class RepoEnv(ForkableEnv[Observation, Action]):
         """The tree, and what decides how commands go and what is seen."""
         limits = self.limits
         return {
-            "tree": self._base.root.name,
+            "tree": self._base.name,
             "statement": self.statement,
             "environment": dict(self._base.environment),
             "seconds": limits.seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import shutil
@@ -9,7 +10,7 @@ import socket
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,11 +24,20 @@ from sandboxgym.core.errors import (
     MissingDependencyError,
     SnapshotCorruptError,
     SnapshotError,
+    SpecMismatchError,
     UncapturedStateError,
 )
-from sandboxgym.sandboxes.repo.backend import Base, Checkpoint, CommandResult, Limits, SandboxError
+from sandboxgym.sandboxes.repo.backend import (
+    MAX_FILE,
+    Base,
+    Checkpoint,
+    CommandResult,
+    Limits,
+    SandboxError,
+)
 from sandboxgym.sandboxes.repo.overlay import wire
 from sandboxgym.sandboxes.repo.overlay.links import linked_groups
+from sandboxgym.sandboxes.repo.shell import MAX_STATE_BYTES
 
 START_SECONDS = 30.0
 _BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
@@ -58,6 +68,8 @@ class OverlayBackend:
         checkpoint: Checkpoint,
         *,
         views: Mapping[str, Checkpoint] = MappingProxyType({}),
+        binds: Sequence[tuple[str, str]] = (),
+        fresh_shell: bool = False,
     ) -> OverlaySandbox:
         """A new sandbox that goes on from a moment of another one.
 
@@ -65,9 +77,13 @@ class OverlayBackend:
             checkpoint: The moment.
             views: Whole trees of other moments to be shown inside, by the name of a folder in the
                 root. They can be written to, which nobody else sees.
+            binds: Further directories and files of the machine to be shown inside, read-only:
+                (there, inside). Snapshots have an empty folder or file in their place.
+            fresh_shell: Start from a new shell instead of the state of the moment's.
         """
         shown = {name: self._own(moment) for name, moment in views.items()}
-        return self._open(self._own(checkpoint), shown)
+        moment = self._own(checkpoint)
+        return self._open(replace(moment, shell=b"") if fresh_shell else moment, shown, binds)
 
     def export(self, checkpoint: Checkpoint) -> bytes:
         """A moment as bytes that `import_` takes: what differs from the base."""
@@ -76,19 +92,27 @@ class OverlayBackend:
             names = [layer.name for layer in moment.layers]
             archive = helper._ask("export", layers=names)[1]
         packed = zstandard.ZstdCompressor(level=3).compress(archive)
-        return codec.encode({"shell": moment.shell, "size": len(archive), "layer": packed})
+        return codec.encode(
+            {
+                "base": moment.base.name,
+                "shell": moment.shell,
+                "size": len(archive),
+                "layer": packed,
+            }
+        )
 
     def import_(self, base: Base, exported: bytes) -> Moment:
         """A moment from bytes. They are data of unknown origin and are checked as such.
 
         Raises:
+            SpecMismatchError: They say how another base was changed.
             SnapshotCorruptError: They are not what `export` makes.
         """
-        shell, archive = _unpacked(exported, self.limits.disk)
+        shell, archive = _unpacked(exported, base, self.limits.disk)
         start = Moment(weakref.ref(self), base, (), shell)
         with self._open(start) as helper:
             try:
-                name = helper._ask("import", archive)[0]["layer"]
+                name = helper._ask("import", archive, limit=self.limits.disk)[0]["layer"]
             except SandboxError as error:
                 raise SnapshotCorruptError(f"the layer cannot be unpacked: {error}") from error
         return replace(start, layers=(Layer(name, self._drop),))
@@ -104,7 +128,10 @@ class OverlayBackend:
         self.close()
 
     def _open(
-        self, moment: Moment, views: Mapping[str, Moment] = MappingProxyType({})
+        self,
+        moment: Moment,
+        views: Mapping[str, Moment] = MappingProxyType({}),
+        binds: Sequence[tuple[str, str]] = (),
     ) -> OverlaySandbox:
         if not self._finalizer.alive:
             raise SandboxError("this OverlayBackend is closed: make another one")
@@ -115,7 +142,7 @@ class OverlayBackend:
             "name": next(self._names),
             "base": str(moment.base.root),
             "links": _links_of(moment.base.root),
-            "binds": [list(bind) for bind in moment.base.binds],
+            "binds": [list(bind) for bind in (*moment.base.binds, *binds)],
             "bubblewrap": self.bubblewrap,
             "layers": [layer.name for layer in moment.layers],
             "views": [
@@ -128,14 +155,19 @@ class OverlayBackend:
             ],
             "limits": {
                 "memory": limits.memory,
+                "total_memory": limits.total_memory,
                 "processes": limits.processes,
                 "file_size": limits.file_size,
                 "open_files": limits.open_files,
             },
         }
         with other:
-            wire.send(self._connection, request)
-            wire.send_socket(self._connection, other)
+            try:
+                wire.send(self._connection, request)
+                wire.send_socket(self._connection, other)
+            except OSError as error:
+                connection.close()
+                raise SandboxError("the keeper of this backend was lost: make another") from error
         return OverlaySandbox(self, connection, moment, tuple(views.values()))
 
     def _expect_ready(self) -> dict[str, Any]:
@@ -164,7 +196,8 @@ class OverlayBackend:
 
     def _drop(self, layer: str) -> None:
         if self._finalizer.alive:
-            wire.send(self._connection, {"do": "drop", "layer": layer})
+            with contextlib.suppress(wire.ClosedError):  # the keeper is lost, and all layers are
+                wire.send(self._connection, {"do": "drop", "layer": layer})
 
 
 class Layer:
@@ -184,6 +217,17 @@ class Moment(Checkpoint):
     layers: tuple[Layer, ...]
     shell: bytes
 
+    def pack(self) -> bytes:
+        """This moment as bytes, which `import_` of another backend takes.
+
+        Raises:
+            SandboxError: Its backend is closed.
+        """
+        backend = self.backend()
+        if backend is None:
+            raise SandboxError("the backend of this moment is gone, and its layers with it")
+        return backend.export(self)
+
 
 class OverlaySandbox:
     """One sandbox; its warden does what it is told here."""
@@ -200,7 +244,11 @@ class OverlaySandbox:
         self._connection = connection
         self._moment = moment
         self._finalizer = weakref.finalize(self, connection.close)
-        self._ask("start")
+        try:
+            self._ask("start")
+        except BaseException:
+            self.close()
+            raise
 
     def run(
         self,
@@ -227,13 +275,15 @@ class OverlaySandbox:
         if head["state"]:
             self._moment = replace(self._moment, shell=body[head["printed"] :])
         shown, elided = shortened(body[: head["printed"]], head["elided"], kept)
+        reached = {*head["reached"], *(["output"] if elided else [])}
         return CommandResult(
             output=shown,
             returncode=head["returncode"],
-            timed_out=head["timed_out"],
+            timed_out="seconds" in reached,
             truncated=elided > 0,
             elided_chars=elided,
             ended_sandbox=head["ended_sandbox"],
+            limits_reached=tuple(sorted(reached)),
         )
 
     def snapshot(self, *, allow_process_loss: bool = False) -> Moment:
@@ -257,6 +307,14 @@ class OverlaySandbox:
         moment = self.backend._own(checkpoint)
         self._ask("restore", layers=[layer.name for layer in moment.layers])
         self._moment = moment
+
+    def read_file(self, path: str, limit: int = MAX_FILE) -> bytes:
+        """The content of an ordinary file of at most this many bytes."""
+        return self._ask("read", path=path, limit=limit)[1]
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Put a new file in place of what has this name, in a folder that is there."""
+        self._ask("write", content, path=path, mode=mode)
 
     def close(self) -> None:
         """End all processes and forget what was written since the last snapshot."""
@@ -305,18 +363,25 @@ def shortened(printed: bytes, elided: int, limit: int) -> tuple[str, int]:
     return text[:half] + text[-half:], len(text) - 2 * half
 
 
-def _unpacked(exported: bytes, limit: int) -> tuple[bytes, bytes]:
+def _unpacked(exported: bytes, base: Base, limit: int) -> tuple[bytes, bytes]:
     """Shell state and archive of an exported moment, checked before they are unpacked."""
     try:
         tree = codec.decode(exported)
-        shell, size, packed = tree["shell"], tree["size"], tree["layer"]
-        if not isinstance(shell, bytes) or not isinstance(packed, bytes) or type(size) is not int:
+        name, shell, size, packed = (tree[key] for key in ("base", "shell", "size", "layer"))
+        if [type(part) for part in (name, shell, size, packed)] != [str, bytes, int, bytes]:
             raise TypeError("a part is of another type")
+        if len(shell) > MAX_STATE_BYTES:
+            raise ValueError(f"its shell has {len(shell)} bytes of state")
         if size > limit or zstandard.get_frame_parameters(packed).content_size != size:
             raise ValueError(f"it declares {size} bytes, and {limit} are allowed")
-        return shell, zstandard.ZstdDecompressor(max_window_size=2**27).decompress(packed)
+        archive = zstandard.ZstdDecompressor(max_window_size=2**27).decompress(packed)
     except (KeyError, TypeError, ValueError, SnapshotError, zstandard.ZstdError) as error:
         raise SnapshotCorruptError(f"these bytes are no exported moment: {error}") from error
+    if name != base.name:
+        raise SpecMismatchError(
+            f"this moment is one above the base {name!r}, and is to be imported above {base.name!r}"
+        )
+    return shell, archive
 
 
 def find_bubblewrap() -> str:

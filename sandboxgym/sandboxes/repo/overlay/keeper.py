@@ -15,32 +15,18 @@ from __future__ import annotations
 
 import os
 import selectors
-import shutil
 import signal
 import socket
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NoReturn
 
-from sandboxgym.sandboxes.repo.overlay import syscalls, wire
-from sandboxgym.sandboxes.repo.overlay.warden import Warden
+from sandboxgym.sandboxes.repo.overlay import cgroups, syscalls, trees, wire
+from sandboxgym.sandboxes.repo.overlay.warden import LAYERS, WARDENS, Privileges, Warden
 
 STORE = "/dev/shm"  # in the keeper's own mount namespace; it exists, and no base is ever there
 SANDBOX_USER = 65533
 """As root, the user and group outside of the sandbox as whom commands run."""
-
-
-@dataclass(frozen=True)
-class Privileges:
-    """Who mounts, and as whom commands run.
-
-    Attributes:
-        root: Whether the keeper is the machine's root, which can do more with an overlay.
-        user: The user and group of what runs in a sandbox and owns its files, seen from the keeper.
-    """
-
-    root: bool
-    user: int
 
 
 def main(descriptor: int, size: int) -> None:
@@ -52,14 +38,17 @@ def main(descriptor: int, size: int) -> None:
     """
     owner = socket.socket(fileno=descriptor)
     try:
+        groups = list(cgroups.parents())
+        cgroups.remove_abandoned(groups)
         privileges = enter_own_namespace()
         syscalls.mount_tmpfs(STORE, size)
-        Path(STORE).chmod(0o711)
+        for folder in (LAYERS, WARDENS):
+            Path(STORE, folder).mkdir(0o711)
     except OSError as error:
         wire.send(owner, {"error": str(error)})
         return
     wire.send(owner, {"root": privileges.root, "user": privileges.user})
-    serve(owner, privileges)
+    Keeper(owner, privileges, groups, size).serve()
 
 
 def enter_own_namespace() -> Privileges:
@@ -77,71 +66,133 @@ def enter_own_namespace() -> Privileges:
     return Privileges(root=False, user=0)
 
 
-def serve(owner: socket.socket, privileges: Privileges) -> None:
-    """Do what the owner asks until it is gone, and reap wardens that end."""
-    syscalls.become_subreaper()
-    wake, woken = socket.socketpair()
-    wake.setblocking(False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-    wardens: set[int] = set()
-    with selectors.DefaultSelector() as events:
-        events.register(owner, selectors.EVENT_READ)
-        events.register(woken, selectors.EVENT_READ)
-        while True:
-            ready = [key.fileobj for key, _ in events.select()]
-            if woken in ready:
-                woken.recv(4096)
-                reap(wardens)
-            if owner in ready and not answer(owner, privileges, wardens, [wake, woken]):
-                break
-    signal.set_wakeup_fd(-1)
-    for warden in wardens:
-        os.kill(warden, signal.SIGKILL)
+class Keeper:
+    """Opens sandboxes until its owner is gone.
 
+    Args:
+        owner: The connection to it.
+        privileges: What wardens can do.
+        groups: Control groups below which sandboxes may have their own.
+        size: How many bytes all layers together may take.
+    """
 
-def answer(
-    owner: socket.socket,
-    privileges: Privileges,
-    wardens: set[int],
-    own_sockets: list[socket.socket],
-) -> bool:
-    """Serve one request; False where the owner is gone."""
-    try:
-        request, _ = wire.receive(owner)
-        if request["do"] == "drop":
-            shutil.rmtree(f"{STORE}/{request['layer']}")
-            return True
-        connection = wire.receive_socket(owner)
-    except wire.ClosedError:
-        return False
-    pid = os.fork()
-    if pid == 0:
+    def __init__(
+        self,
+        owner: socket.socket,
+        privileges: Privileges,
+        groups: list[cgroups.Parent],
+        size: int,
+    ) -> None:
+        self.size = size
+        self.owner = owner
+        self.privileges = privileges
+        self.groups = groups
+        self.name = cgroups.keeper_name()
+        self.wardens: dict[int, str] = {}
+        self.ended: set[str] = set()
+        self.wake, self.woken = socket.socketpair()
+
+    def serve(self) -> None:
+        """Do what the owner asks until it is gone, and reap wardens that end."""
+        syscalls.become_subreaper()
+        self.wake.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self.wake.fileno(), warn_on_full_buffer=False)
+        with selectors.DefaultSelector() as events:
+            events.register(self.owner, selectors.EVENT_READ)
+            events.register(self.woken, selectors.EVENT_READ)
+            while True:
+                ready = [key.fileobj for key, _ in events.select()]
+                if self.woken in ready:
+                    self.woken.recv(4096)
+                    self.reap()
+                if self.owner in ready and not self.answer():
+                    break
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for mine in (owner, *own_sockets):
-            mine.close()
+        for warden in self.wardens:
+            os.kill(warden, signal.SIGKILL)
+        self.wait_for_all()
+
+    def answer(self) -> bool:
+        """Serve one request; False where the owner is gone."""
+        try:
+            request, _ = wire.receive(self.owner)
+            if request["do"] == "drop":
+                trees.remove(Path(STORE, LAYERS, request["layer"]))
+                return True
+            connection = wire.receive_socket(self.owner)
+        except wire.ClosedError:
+            return False
+        pid = os.fork()
+        if pid == 0:
+            self.be_warden(connection, request)
+        self.wardens[pid] = request["name"]
+        connection.close()
+        return True
+
+    def be_warden(self, connection: socket.socket, request: dict[str, Any]) -> NoReturn:
+        """In the child: serve one sandbox."""
         status = 1
         try:
-            Warden(connection, STORE, request, privileges.root, privileges.user).serve()
+            syscalls.die_with_parent()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for mine in (self.owner, self.wake, self.woken):
+                mine.close()
+            name = self.group_of(request["name"])
+            limits = request["limits"]
+            memory = limits["total_memory"] + self.size  # what is written is memory too
+            group = cgroups.Group(self.groups, name, memory, limits["processes"])
+            Warden(connection, Path(STORE), request, group, self.privileges).serve()
             status = 0
         finally:
             os._exit(status)
-    wardens.add(pid)
-    connection.close()
-    return True
 
+    def reap(self) -> None:
+        """Collect children that have ended, adopted ones too, and remove what wardens leave."""
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            self.note_end(pid)
+        self.remove_remains()
 
-def reap(wardens: set[int]) -> None:
-    """Collect children that have ended, adopted ones too."""
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
-        wardens.discard(pid)
+    def wait_for_all(self) -> None:
+        """Collect all children: what they hold is gone when this keeper is."""
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, 0)
+            except ChildProcessError:
+                break
+            self.note_end(pid)
+        self.remove_remains()
+
+    def note_end(self, pid: int) -> None:
+        """A child has ended."""
+        name = self.wardens.pop(pid, None)
+        if name is not None:
+            self.ended.add(name)
+
+    def remove_remains(self) -> None:
+        """Remove folders and groups of wardens that have ended.
+
+        What a killed one leaves may be in use until the processes of its sandbox are gone too;
+        these are collected here, so it is tried again then.
+        """
+        for name in sorted(self.ended):
+            try:
+                trees.remove_if_there(Path(STORE, WARDENS, name))
+                cgroups.remove(self.groups, self.group_of(name))
+            except OSError:
+                continue
+            self.ended.discard(name)
+
+    def group_of(self, name: str) -> str:
+        """The name of a sandbox's control groups."""
+        return f"{self.name}-{name}"
 
 
 if __name__ == "__main__":

@@ -7,12 +7,14 @@ on a directory that hides the one below or continues one from another place.
 
 from __future__ import annotations
 
+import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from sandboxgym.sandboxes.repo.overlay import trees
 
 _ATTRIBUTES = ("trusted.overlay.", "user.overlay.")
 _COPIED_AT_A_TIME = 1 << 20
@@ -41,6 +43,21 @@ def stands_alone(path: Path) -> bool:
     return False
 
 
+def node(root: Path, name: str) -> os.stat_result | None:
+    """What a path is in a tree, or None where the tree has no such path.
+
+    No link is followed, in no part of the path: those of a sandbox lead into the sandbox, and here
+    they would lead to the machine's own files.
+    """
+    try:
+        for above in reversed(list(_above(name))):
+            if not stat.S_ISDIR((root / above).lstat().st_mode):
+                return None
+        return (root / name).lstat()
+    except FileNotFoundError:
+        return None
+
+
 @dataclass
 class Merge:
     """One merging of layers.
@@ -57,49 +74,50 @@ class Merge:
     target: Path
     privileged: bool
     _linked: dict[tuple[int, int], Path] = field(default_factory=dict)
+    _folders: dict[str, os.stat_result] = field(default_factory=dict)
 
     def run(self, layers: Sequence[Path]) -> None:
         """Write to the target how the view differs from the base."""
-        shutil.copystat(self.view, self.target)
-        copy_owner(self.view.lstat(), self.target)
         touched, whole = _touched(layers)
+        self._folders[""] = self.view.lstat()
         for name in sorted(touched, key=lambda name: name.split("/")):
-            if any(name.startswith(f"{folder}/") for folder in whole):
+            if not whole.isdisjoint(_above(name)):
                 continue  # was copied with the folder
-            if os.path.lexists(self.view / name):
-                self._copy(name, everything=name in whole)
-            elif os.path.lexists(self.base / name) and not _replaced(self.target, name):
-                self._parents(name)
-                make_whiteout(self.target / name)
-        self._times(touched)
+            status = node(self.view, name)
+            if status is not None:
+                self._copy(name, status)
+                if name in whole and stat.S_ISDIR(status.st_mode):
+                    self._copy_whole(name)
+            elif node(self.base, name) is not None:
+                self._delete(name)
+        for name in reversed(list(self._folders)):
+            self._finish_folder(name)
 
-    def _copy(self, name: str, *, everything: bool) -> None:
-        """Copy one node of the view; a directory with its content where it stands alone."""
+    def _copy_whole(self, name: str) -> None:
+        """Copy all that a folder holds, so that it needs nothing from below."""
+        below = node(self.base, name)
+        if below is not None and stat.S_ISDIR(below.st_mode):
+            make_opaque(self.target / name, privileged=self.privileged)
+        for inside, entry in trees.walk(self.view / name):
+            self._copy(f"{name}/{inside}", entry.stat(follow_symlinks=False))
+
+    def _delete(self, name: str) -> None:
+        """Say that what the base has under a name is gone, unless its folder is."""
+        above = name.rpartition("/")[0]
+        status = node(self.view, above) if above else self.view.lstat()
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            self._make_folders(above)
+            make_whiteout(self.target / name)
+
+    def _copy(self, name: str, status: os.stat_result) -> None:
+        """Copy one node of the view, once for all its hard links; a folder without its content."""
+        if stat.S_ISDIR(status.st_mode):
+            self._make_folders(name)
+            return
+        self._make_folders(name.rpartition("/")[0])
         source, target = self.view / name, self.target / name
-        status = source.lstat()
-        self._parents(name)
-        if not stat.S_ISDIR(status.st_mode):
-            self._copy_node(source, status, target)
-            return
-        if not target.exists():
-            target.mkdir()
-        copy_owner(status, target)
-        if everything and (self.base / name).is_dir():
-            make_opaque(target, privileged=self.privileged)
-        if everything or not (self.base / name).is_dir():
-            for child in sorted(source.iterdir()):
-                self._copy(f"{name}/{child.name}", everything=True)
-        copy_attributes(source, target)
-        target.chmod(stat.S_IMODE(status.st_mode))
-        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-    def _copy_node(self, source: Path, status: os.stat_result, target: Path) -> None:
-        """Copy a node that is no directory, once for all its hard links."""
-        if os.path.lexists(target):
-            return
-        identity = (status.st_dev, status.st_ino)
         if status.st_nlink > 1:
-            first = self._linked.setdefault(identity, target)
+            first = self._linked.setdefault((status.st_dev, status.st_ino), target)
             if first is not target:
                 os.link(first, target, follow_symlinks=False)
                 return
@@ -115,79 +133,69 @@ class Merge:
             target.chmod(stat.S_IMODE(status.st_mode))
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)
 
-    def _parents(self, name: str) -> None:
-        """Make the directories above a node, as the view has them."""
-        above = name.rpartition("/")[0]
-        if above and not (self.target / above).exists():
-            self._parents(above)
-            (self.target / above).mkdir()
-            status = (self.view / above).lstat()
-            copy_owner(status, self.target / above)
-            (self.target / above).chmod(stat.S_IMODE(status.st_mode))
+    def _make_folders(self, name: str) -> None:
+        """Make a folder, and those above it."""
+        for folder in [*reversed(list(_above(name))), name]:
+            if folder not in self._folders:
+                self._folders[folder] = (self.view / folder).lstat()
+                (self.target / folder).mkdir()
 
-    def _times(self, touched: set[str]) -> None:
-        """Set the times of directories again, which what was made inside has changed."""
-        for name in sorted({*touched, *_above(touched)}, reverse=True):
-            target, source = self.target / name, self.view / name
-            if target.is_dir() and not target.is_symlink():
-                status = source.lstat()
-                os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    def _finish_folder(self, name: str) -> None:
+        """Give a folder what the view's has, its times last: each entry made inside sets them."""
+        status, target = self._folders[name], self.target / name
+        copy_owner(status, target)
+        copy_attributes(self.view / name, target)
+        target.chmod(stat.S_IMODE(status.st_mode))
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _touched(layers: Sequence[Path]) -> tuple[set[str], set[str]]:
-    """Paths that any layer says something about; and directories among them that stand alone."""
+    """Paths that any layer says something about; and those that may hide a folder of the base."""
     touched: set[str] = set()
     whole: set[str] = set()
     for layer in layers:
-        for path in _walk(layer):
-            name = str(path.relative_to(layer))
+        for name, entry in trees.walk(layer):
             touched.add(name)
-            if path.is_dir() and not path.is_symlink() and stands_alone(path):
+            if not entry.is_dir(follow_symlinks=False) or stands_alone(Path(entry.path)):
                 whole.add(name)
     return touched, whole
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            yield Path(parent, name)
-
-
-def _above(names: set[str]) -> set[str]:
-    parts = (name.split("/") for name in names)
-    return {"/".join(part[:i]) for part in parts for i in range(1, len(part))}
-
-
-def _replaced(target: Path, name: str) -> bool:
-    """Whether a parent of a path has become something that is no directory."""
+def _above(name: str) -> Iterator[str]:
+    """The folders that a path goes through, the nearest first."""
     above = name.rpartition("/")[0]
     while above:
-        node = target / above
-        if os.path.lexists(node) and (node.is_symlink() or not node.is_dir()):
-            return True
+        yield above
         above = above.rpartition("/")[0]
-    return False
 
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy the content of a file; its holes stay holes."""
     with source.open("rb") as reader, target.open("xb") as writer:
         size = os.fstat(reader.fileno()).st_size
-        at = 0
-        while at < size:
-            try:
-                start = os.lseek(reader.fileno(), at, os.SEEK_DATA)
-            except OSError:  # ENXIO: there is only a hole left
-                break
-            end = os.lseek(reader.fileno(), start, os.SEEK_HOLE)
+        for start, length in data_areas(reader.fileno(), size):
+            end = start + length
             while start < end:
-                data = os.pread(reader.fileno(), min(_COPIED_AT_A_TIME, end - start), start)
+                wanted = min(_COPIED_AT_A_TIME, end - start)
+                data = os.pread(reader.fileno(), wanted, start)
                 if not data:
-                    break
-                os.pwrite(writer.fileno(), data, start)
-                start += len(data)
-            at = end
+                    raise OSError(errno.EIO, "a frozen file became shorter", str(source))
+                start += os.pwrite(writer.fileno(), data, start)
         os.ftruncate(writer.fileno(), size)
+
+
+def data_areas(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where a file has data, as starts and lengths; the rest are holes."""
+    at = 0
+    while at < size:
+        try:
+            start = os.lseek(descriptor, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return  # there is only a hole left
+        at = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
+        yield start, at - start
 
 
 def copy_owner(status: os.stat_result, target: Path) -> None:
@@ -198,6 +206,11 @@ def copy_owner(status: os.stat_result, target: Path) -> None:
 def copy_attributes(source: Path, target: Path) -> None:
     """Copy extended attributes that belong to the user."""
     for name in os.listxattr(source, follow_symlinks=False):
-        if name.startswith("user.") and not name.startswith(_ATTRIBUTES):
+        if is_users_attribute(name):
             value = os.getxattr(source, name, follow_symlinks=False)
             os.setxattr(target, name, value, follow_symlinks=False)
+
+
+def is_users_attribute(name: str) -> bool:
+    """Whether an extended attribute is one of a user, and not of an overlay."""
+    return name.startswith("user.") and not name.startswith(_ATTRIBUTES)

@@ -12,19 +12,19 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from sandboxgym.sandboxes.repo.overlay import trees
 from sandboxgym.sandboxes.repo.overlay.layers import copy_attributes, copy_file, copy_owner
 
 
 def linked_groups(folder: Path) -> list[list[str]]:
     """Names of the files in a folder that have several, those of one file together."""
     groups: dict[tuple[int, int], list[str]] = {}
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            path = Path(parent, name)
-            status = path.lstat()
-            if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-                identity = (status.st_dev, status.st_ino)
-                groups.setdefault(identity, []).append(str(path.relative_to(folder)))
+    for name, entry in trees.walk(folder):
+        if not entry.is_file(follow_symlinks=False):
+            continue
+        status = entry.stat(follow_symlinks=False)
+        if status.st_nlink > 1:
+            groups.setdefault((status.st_dev, status.st_ino), []).append(name)
     return [sorted(names) for names in groups.values() if len(names) > 1]
 
 

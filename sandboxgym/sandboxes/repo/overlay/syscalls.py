@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 from collections.abc import Sequence
 
@@ -29,6 +30,7 @@ ALL_NAMESPACES = (
 )
 
 _OPEN_TREE, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT = 428, 429, 430, 431, 432
+_OPENAT2 = 437
 _MOUNT_SETATTR = 442
 _FSOPEN_CLOEXEC = _FSMOUNT_CLOEXEC = 1
 _FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING, _FSCONFIG_CMD_CREATE = 0, 1, 6
@@ -38,10 +40,15 @@ _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
 _MOUNT_ATTR_RDONLY_NOSUID_NODEV = 1 | 2 | 4
 _MOUNT_ATTRIBUTES = struct.Struct("=QQQQ")  # struct mount_attr
 
+_BYTES_OF_A_NODE, _FEWEST_NODES = 4096, 100_000  # nodes take memory of the kernel's own
+
 _MS_REC, _MS_PRIVATE = 1 << 14, 1 << 18
 _MNT_DETACH = 2
 
-_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
+_OPEN_HOW = struct.Struct("=QQQ")
+_RESOLVE_NO_MAGICLINKS, _RESOLVE_IN_ROOT = 0x02, 0x10
+
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _SECCOMP_MODE_FILTER = 2
@@ -54,13 +61,9 @@ def unshare(flags: int) -> None:
     _checked(_libc.unshare(flags), f"unshare({flags:#x})")
 
 
-def enter_namespaces(pid: int, flags: int) -> None:
-    """Join namespaces of another process; see setns(2)."""
-    descriptor = os.pidfd_open(pid)
-    try:
-        _checked(_libc.setns(descriptor, flags), f"setns(process {pid}, {flags:#x})")
-    finally:
-        os.close(descriptor)
+def enter_namespaces(process: int, flags: int) -> None:
+    """Join namespaces of a process, by a descriptor of it; see setns(2)."""
+    _checked(_libc.setns(process, flags), f"setns({flags:#x})")
 
 
 def make_mounts_private() -> None:
@@ -70,7 +73,8 @@ def make_mounts_private() -> None:
 
 def mount_tmpfs(target: str, size: int) -> None:
     """Mount an empty file system in memory that takes at most `size` bytes."""
-    options = f"size={size},mode=755".encode()
+    nodes = max(size // _BYTES_OF_A_NODE, _FEWEST_NODES)
+    options = f"size={size},nr_inodes={nodes},mode=711".encode()
     call = _libc.mount(b"tmpfs", os.fsencode(target), b"tmpfs", 0, options)
     _checked(call, f"mounting a tmpfs at {target}")
 
@@ -93,13 +97,26 @@ def mount_overlay(
         _fsconfig(context, _FSCONFIG_SET_STRING, "index", "off")
         if privileged:
             _fsconfig(context, _FSCONFIG_SET_STRING, "redirect_dir", "on")
+            _fsconfig(context, _FSCONFIG_SET_STRING, "metacopy", "off")  # layers hold all content
         else:
             _fsconfig(context, _FSCONFIG_SET_FLAG, "userxattr", None)
         _fsconfig(context, _FSCONFIG_CMD_CREATE, None, None)
         mount = _syscall(_FSMOUNT, context, _FSMOUNT_CLOEXEC, 0)
     finally:
         os.close(context)
-    _attach(mount, target)
+    attach(mount, target)
+
+
+def clone_mount(source: int) -> int:
+    """A mount of a directory, given by descriptor, that is nowhere yet."""
+    flags = _OPEN_TREE_CLONE | _AT_EMPTY_PATH | os.O_CLOEXEC
+    return _syscall(_OPEN_TREE, source, b"", flags)
+
+
+def open_inside(root: int, path: str, flags: int, mode: int = 0) -> int:
+    """Open a path as a process would whose root is a directory: no link leads out of it."""
+    how = _OPEN_HOW.pack(flags | os.O_CLOEXEC, mode, _RESOLVE_IN_ROOT | _RESOLVE_NO_MAGICLINKS)
+    return _syscall(_OPENAT2, root, os.fsencode(path), how, len(how))
 
 
 def bind_read_only(source: str, target: int) -> None:
@@ -113,10 +130,10 @@ def bind_read_only(source: str, target: int) -> None:
     except OSError:
         os.close(mount)
         raise
-    _attach(mount, target)
+    attach(mount, target)
 
 
-def _attach(mount: int, target: int) -> None:
+def attach(mount: int, target: int) -> None:
     """Put a mount that is nowhere yet at a place, and forget its descriptor."""
     try:
         flags = _MOVE_MOUNT_F_EMPTY_PATH | _MOVE_MOUNT_T_EMPTY_PATH
@@ -135,9 +152,9 @@ def become_subreaper() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def set_dumpable() -> None:
-    """Own the files of /proc/self again after a change of user."""
-    _prctl(_PR_SET_DUMPABLE, 1)
+def die_with_parent() -> None:
+    """Be killed when the parent ends, for whatever reason."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def drop_privileges_for_good() -> None:
