@@ -55,7 +55,7 @@ class OverlayBackend:
         self.limits = limits or Limits()
         self.bubblewrap = bubblewrap or find_bubblewrap()
         self._names = map(str, itertools.count())
-        self._process, self._connection = _start_keeper(self.limits.disk)
+        self._process, self._connection = _start_keeper(self.bubblewrap, self.limits.disk)
         self._finalizer = weakref.finalize(self, _end_keeper, self._process, self._connection)
         self.privileged = bool(self._expect_ready()["root"])
 
@@ -143,7 +143,6 @@ class OverlayBackend:
             "base": str(moment.base.root),
             "links": _links_of(moment.base.root),
             "binds": [list(bind) for bind in (*moment.base.binds, *binds)],
-            "bubblewrap": self.bubblewrap,
             "layers": [layer.name for layer in moment.layers],
             "views": [
                 {
@@ -413,11 +412,11 @@ for name, path in {packages!r}:
     package.__path__ = [path]
     sys.modules[name] = package
 from sandboxgym.sandboxes.repo.overlay.keeper import main
-main({descriptor}, {size})
+main({bubblewrap!r}, {descriptor}, {size})
 """
 
 
-def _start_keeper(size: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _start_keeper(bubblewrap: str, size: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
     root = Path(sandboxgym.__file__).parent
     packages = [
         ("sandboxgym", str(root)),
@@ -426,7 +425,9 @@ def _start_keeper(size: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
     ]
     connection, other = socket.socketpair()
     with other:
-        program = _BOOT.format(packages=packages, descriptor=other.fileno(), size=size)
+        program = _BOOT.format(
+            packages=packages, bubblewrap=bubblewrap, descriptor=other.fileno(), size=size
+        )
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", program],
             pass_fds=[other.fileno()],

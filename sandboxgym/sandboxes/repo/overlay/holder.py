@@ -1,7 +1,7 @@
 """The processes that hold the namespaces of a sandbox: bubblewrap and what it starts.
 
-The first process does nothing: it says that all is mounted and waits for ever. When it ends, the
-kernel ends every other process of the sandbox.
+The first process does nothing: it gives back a byte, which says that all is mounted, and waits for
+ever. When it ends, the kernel ends every other process of the sandbox.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import signal
 import subprocess
 from pathlib import Path
 
-SCRIPT = "echo; read -r"
+WAITING = "/bin/cat"
 """What the first process after bubblewrap's own runs."""
-SCRIPT_PID = "2"
+WAITING_PID = "2"
 """As processes are counted inside; 1 is bubblewrap."""
 MAX_SECONDS_TO_END = 60.0
 
@@ -41,17 +41,16 @@ class Holder:
     def __init__(self, bubblewrap: str, root: str, shared_memory: str, user: int | None) -> None:
         self._process = _start(bubblewrap, root, shared_memory, user)
         self.pid = next(iter(_children_of(self._process.pid)), 0)
-        script = next(iter(_children_of(self.pid)), 0)
-        if not (self.pid and script):
-            self._process.kill()
-            self._process.communicate()
+        waiting = next(iter(_children_of(self.pid)), 0)
+        if not (self.pid and waiting):
+            self._end_outside()
             raise SandboxStartError("the sandbox ended as it was started")
         self.descriptor = os.pidfd_open(self.pid)
-        self._script = os.pidfd_open(script)
+        self._waiting = os.pidfd_open(waiting)
 
     def lives(self) -> bool:
         """Whether nothing has ended the two processes that hold the sandbox."""
-        return not select.select([self.descriptor, self._script], [], [], 0)[0]
+        return not select.select([self.descriptor, self._waiting], [], [], 0)[0]
 
     def end(self) -> None:
         """End every process of the sandbox and wait until the last one is gone.
@@ -63,10 +62,17 @@ class Holder:
             signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
         if not select.select([self.descriptor], [], [], MAX_SECONDS_TO_END)[0]:
             raise SandboxStartError("processes of the sandbox did not end although killed")
-        self._process.kill()
-        self._process.communicate()
+        self._end_outside()
         os.close(self.descriptor)
-        os.close(self._script)
+        os.close(self._waiting)
+
+    def _end_outside(self) -> None:
+        """End the part of bubblewrap that is outside of the namespaces."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            pipe.close()
 
     def command_lines(self) -> list[str]:
         """Of what still runs in the sandbox beside the two processes that hold it."""
@@ -78,7 +84,7 @@ class Holder:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             inside = status.partition("NSpid:")[2].split("\n")[0].split()[-1]
-            if inside != SCRIPT_PID and "\nState:\tZ" not in status:
+            if inside != WAITING_PID and "\nState:\tZ" not in status:
                 name = status.partition("\n")[0].partition(":\t")[2]
                 lines.append(line.decode("utf-8", "replace").strip() or f"[{name}]")
         return lines
@@ -111,35 +117,32 @@ class Holder:
 def _start(
     bubblewrap: str, root: str, shared_memory: str, user: int | None
 ) -> subprocess.Popen[bytes]:
-    program = os.open(bubblewrap, os.O_RDONLY)  # for a user who may not even see where it lies
-
     def become_user() -> None:
         if user is not None:
             os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
 
-    try:
-        process = subprocess.Popen(
-            [
-                "bwrap",
-                *("--unshare-all", "--die-with-parent", "--new-session"),
-                *("--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
-                *("--cap-drop", "ALL", "--bind", root, "/", "--proc", "/proc"),
-                *("--dev", "/dev", "--bind", shared_memory, "/dev/shm", "--remount-ro", "/dev"),
-                *("--chdir", "/", "--", "/bin/bash", "--norc", "--noprofile", "-c", SCRIPT),
-            ],
-            executable=f"/proc/self/fd/{program}",
-            pass_fds=[program],
-            preexec_fn=become_user,
-            env={"PATH": "/usr/bin:/bin"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-    finally:
-        os.close(program)
+    process = subprocess.Popen(
+        [
+            bubblewrap,
+            *("--unshare-all", "--die-with-parent", "--new-session"),
+            *("--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
+            *("--cap-drop", "ALL", "--bind", root, "/"),
+            *("--dev", "/dev", "--bind", shared_memory, "/dev/shm", "--remount-ro", "/dev"),
+            *("--proc", "/proc", "--chdir", "/", "--", WAITING),
+        ],
+        preexec_fn=become_user,
+        env={"PATH": "/usr/bin:/bin"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    )
+    assert process.stdin is not None
     assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):  # its words below say why it has ended
+        process.stdin.write(b"\n")
     if process.stdout.read(1) != b"\n":
         words = process.communicate()[1].decode(errors="replace").strip()
         raise SandboxStartError(f"bubblewrap did not start the sandbox: {words}")

