@@ -1,56 +1,101 @@
 """What an agent changed, as a patch, found without trusting anything that the agent could touch.
 
 The agent's tree is only looked at: from a sandbox that starts from the pristine moment, with the
-pristine git, the pristine history and a fresh shell. Files that git ignores are left out, as they
-are from a commit.
+pristine git and a fresh shell. Both trees are written down as they are, byte by byte, whatever
+attributes the agent gave to files, and the two are compared. Files that git ignores are left out,
+as they are from a commit.
 """
 
 from __future__ import annotations
 
-import base64
 import fnmatch
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from sandboxgym.core.errors import SandboxGymError
-from sandboxgym.sandboxes.repo.backend import Backend, Checkpoint, Sandbox
+from sandboxgym.sandboxes.repo import pytest_settings
+from sandboxgym.sandboxes.repo.backend import Backend, Checkpoint, Sandbox, SandboxError
 from sandboxgym.sandboxes.repo.bases import WORKDIR
 
 PROTECTED = (
     "conftest.py",
     "pytest.ini",
     ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
     "tox.ini",
-    "sitecustomize.py",
-    "usercustomize.py",
+    "sitecustomize*",
+    "usercustomize*",
     "*.pth",
+    "*.egg-info",
+    "*.dist-info",
 )
-"""Names of files that decide how tests are run: the patch that is graded does not have them."""
+"""Names of files and folders that decide how tests are run: a graded patch does not have them."""
 
-MAX_CHARACTERS = 128 * 2**20
+MAX_BYTES = 64 * 2**20
+"""Of a patch."""
+
 _VIEW = "agent-tree"
+_TREE = f"/{_VIEW}{WORKDIR}"
+_AT = "/tmp/patch"
+# What is in the git directory outranks every .gitattributes: files are taken as they are.
+_RAW = "* -text -ident !eol !filter !working-tree-encoding"
 _GIT = (
-    "git -c core.hooksPath=/dev/null -c core.fsmonitor= -c core.excludesFile=/dev/null "
-    f"-c core.attributesFile=/dev/null --git-dir={WORKDIR}/.git --work-tree=/{_VIEW}{WORKDIR}"
+    "git -c core.hooksPath=/dev/null -c core.fsmonitor= -c core.untrackedCache=false "
+    "-c core.excludesFile=/dev/null -c core.attributesFile=/dev/null -c core.quotePath=true "
+    "-c core.protectNTFS=false -c core.protectHFS=false -c core.fileMode=true "
+    f"--git-dir={WORKDIR}/.git --work-tree="
 )
-# Nested repositories become plain folders: of those git would take down only a commit's name.
-_COLLECT = f"""\
+_BEGIN = f"""\
 set -e
-find /{_VIEW}{WORKDIR} -mindepth 2 -name .git -prune -exec rm -rf -- {{}} +
-cd /{_VIEW}{WORKDIR}
-{_GIT} add --all -- .
-{_GIT} diff --cached --name-only --no-renames -z HEAD | base64 --wrap=0
+export GIT_INDEX_FILE={_AT}/index
+"""
+_LOOK_AT_PRISTINE = f"""\
+mkdir {_AT} && {_BEGIN}
+mkdir -p {WORKDIR}/.git/info && echo '{_RAW}' > {WORKDIR}/.git/info/attributes
+cd {WORKDIR}
+{_GIT}{WORKDIR} read-tree HEAD
+{_GIT}{WORKDIR} add --all -- .
+{_GIT}{WORKDIR} write-tree > {_AT}/before
+"""
+# What cannot be read is made readable, what git does not know is taken away, and nested
+# repositories become plain folders: of those git would take down only a commit's name.
+_LOOK_AT_AGENT = f"""\
+{_BEGIN}
+[ -d {_TREE} ] && [ ! -L {_TREE} ] || {{ echo 'there is no folder {WORKDIR} any more'; exit 1; }}
+find {_TREE} -type d ! -perm -700 -exec chmod u+rwx {{}} \\;
+find {_TREE} -type f ! -perm -400 -exec chmod u+r {{}} +
+find {_TREE} ! -type f ! -type d ! -type l -exec rm -f {{}} +
+find {_TREE} -path {_TREE}/.git -prune -o -iname .git -prune -exec rm -rf -- {{}} +
+cd {_TREE}
+{_GIT}{_TREE} add --all -- .
+"""
+_LIST = f"""\
+{_BEGIN}
+{_GIT}{_TREE} diff --cached --name-only --no-renames --ignore-submodules=none -z \
+  $(cat {_AT}/before) > {_AT}/changed
+"""
+_LEAVE_OUT = f"""\
+{_BEGIN}
+cat > {_AT}/left-out
+cd {_TREE}
+{_GIT}{_TREE} --literal-pathspecs reset --quiet $(cat {_AT}/before) \
+  --pathspec-from-file={_AT}/left-out --pathspec-file-nul
+"""
+_EXCHANGE = f"""\
+{_BEGIN}
+cd {_TREE}
+blob=$({_GIT}{_TREE} hash-object -w --no-filters --stdin)
+mode=$({_GIT}{_TREE} --literal-pathspecs ls-files --stage -- "$name" | cut -d' ' -f1)
+{_GIT}{_TREE} update-index --cacheinfo "$mode,$blob,$name"
 """
 _WRITE = f"""\
-set -e
-cd /{_VIEW}{WORKDIR}
-cat > /tmp/left-out
-if [ -s /tmp/left-out ]; then
-  {_GIT} --literal-pathspecs reset --quiet --pathspec-from-file=/tmp/left-out --pathspec-file-nul
-fi
-{_GIT} diff --cached --binary --full-index --no-renames --no-ext-diff --no-textconv HEAD |
-  base64 --wrap=0
+{_BEGIN}
+{_GIT}{_TREE} diff --cached --binary --full-index --no-renames --no-ext-diff --no-textconv \
+  --no-color --src-prefix=a/ --dst-prefix=b/ --ignore-submodules=none --unified=3 \
+  --diff-algorithm=myers $(cat {_AT}/before) > {_AT}/patch
 """
 
 
@@ -65,7 +110,7 @@ class Patch:
     Attributes:
         text: A patch as `git apply` takes it; binary files and modes are in it.
         files: The files that it changes.
-        left_out: Files that were changed too and are protected.
+        left_out: Files of which a change is left out, as they are protected.
     """
 
     text: bytes
@@ -74,7 +119,10 @@ class Patch:
 
 
 def capture(
-    backend: Backend, pristine: Checkpoint, agent: Checkpoint, protected: Iterable[str] = ()
+    backend: Backend,
+    pristine: Checkpoint,
+    agent: Checkpoint,
+    protected: Iterable[str] = (),
 ) -> Patch:
     """The difference between two moments of a repository.
 
@@ -82,21 +130,33 @@ def capture(
         backend: Of both moments.
         pristine: The moment before the agent began.
         agent: The moment to look at.
-        protected: Files of the repository that the patch may not change, beside `PROTECTED`.
+        protected: Files of the repository that the patch may not change, beside `PROTECTED`:
+            paths, or patterns in the manner of a shell's, in which `*` stands for a `/` too.
 
     Raises:
-        PatchError: git could not say what was changed.
+        PatchError: What the agent left is not a tree that can be compared.
+        SandboxError: The pristine tree could not be looked at, which is no fault of the agent's.
     """
-    grader = backend.fork(pristine, views={_VIEW: agent})
+    protected = tuple(protected)
+    grader = backend.fork(pristine, views={_VIEW: agent}, fresh_shell=True)
     try:
-        changed = [name.decode("utf-8", "surrogateescape") for name in _changed(grader)]
+        done = grader.run(_LOOK_AT_PRISTINE)
+        if done.returncode != 0:
+            raise SandboxError(f"git could not look at the pristine tree: {done.output.strip()}")
+        _do(grader, _LOOK_AT_AGENT)
+        changed = _changed(grader)
         left_out = [name for name in changed if is_protected(name, protected)]
-        listed = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in left_out)
-        text = _decoded(grader, _WRITE, stdin=listed)
+        shared = [n for n in changed if n not in left_out and pytest_settings.is_shared(n)]
+        left_out += [name for name in shared if not _keep_settings(grader, name)]
+        if left_out:
+            listed = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in left_out)
+            _do(grader, _LEAVE_OUT, listed)
+        files = tuple(_changed(grader))
+        _do(grader, _WRITE)
+        text = _read(grader, f"{_AT}/patch")
     finally:
         grader.close()
-    kept = tuple(name for name in changed if name not in set(left_out))
-    return Patch(text, kept, tuple(left_out))
+    return Patch(text, files, tuple(sorted(left_out)))
 
 
 def apply(sandbox: Sandbox, patch: bytes) -> None:
@@ -107,24 +167,67 @@ def apply(sandbox: Sandbox, patch: bytes) -> None:
     """
     if not patch.strip():
         return
-    done = sandbox.run(f"cd {WORKDIR} && git apply --whitespace=nowarn -", stdin=patch)
+    done = sandbox.run(
+        f"mkdir -p {WORKDIR}/.git/info && echo '{_RAW}' > {WORKDIR}/.git/info/attributes && "
+        f"cd {WORKDIR} && {_GIT}{WORKDIR} apply --whitespace=nowarn -",
+        stdin=patch,
+    )
     if done.returncode != 0:
         raise PatchError(f"the patch does not apply: {done.output.strip()}")
 
 
 def is_protected(name: str, more: Iterable[str] = ()) -> bool:
     """Whether a patch may not change a file; in any folder, in any case of letters."""
-    last = PurePosixPath(name).name.lower()
-    return name in set(more) or any(fnmatch.fnmatchcase(last, pattern) for pattern in PROTECTED)
+    parts = [part.lower() for part in PurePosixPath(name).parts]
+    if any(fnmatch.fnmatchcase(part, pattern) for part in parts for pattern in PROTECTED):
+        return True
+    return any(
+        name == pattern or name.startswith(f"{pattern}/") or fnmatch.fnmatchcase(name, pattern)
+        for pattern in more
+    )
 
 
-def _changed(grader: Sandbox) -> list[bytes]:
-    return [name for name in _decoded(grader, _COLLECT).split(b"\0") if name]
+def _keep_settings(grader: Sandbox, name: str) -> bool:
+    """Keep what a file says to pytest as it was; False where that takes leaving the change out."""
+    after = _text(grader, f"{_TREE}/{name}")
+    if after is None:
+        before = _text(grader, f"{WORKDIR}/{name}")  # it was deleted, or is no file any more
+        return before is not None and pytest_settings.kept(name, before, "") is not None
+    text = pytest_settings.kept(name, _text(grader, f"{WORKDIR}/{name}") or "", after)
+    if text is None:
+        return False
+    if text != after:
+        content = text.encode("utf-8", "surrogateescape")
+        quoted = shlex.quote(name)
+        _do(grader, f"name={quoted}\n{_EXCHANGE}", content)
+    return True
 
 
-def _decoded(grader: Sandbox, command: str, stdin: bytes = b"") -> bytes:
-    done = grader.run(f"set -o pipefail; {command}", stdin=stdin, output=MAX_CHARACTERS)
-    if done.returncode != 0 or done.truncated:
-        reason = "is too large" if done.truncated else f"failed: {done.output[-500:].strip()}"
-        raise PatchError(f"the changes cannot be made into a patch: git's answer {reason}")
-    return base64.b64decode(done.output)
+def _text(grader: Sandbox, path: str) -> str | None:
+    """The text of a file itself, or None where it is not there, or is a link or something else."""
+    quoted = shlex.quote(path)
+    if grader.run(f"[ -f {quoted} ] && [ ! -L {quoted} ]").returncode != 0:
+        return None
+    return grader.read_file(path).decode("utf-8", "surrogateescape")
+
+
+def _changed(grader: Sandbox) -> list[str]:
+    _do(grader, _LIST)
+    names = _read(grader, f"{_AT}/changed").split(b"\0")
+    return [name.decode("utf-8", "surrogateescape") for name in names if name]
+
+
+def _read(grader: Sandbox, path: str) -> bytes:
+    try:
+        return grader.read_file(path, MAX_BYTES)
+    except SandboxError as error:
+        raise PatchError(f"the changes are too large for a patch: {error}") from error
+
+
+def _do(grader: Sandbox, command: str, stdin: bytes = b"") -> None:
+    done = grader.run(command, stdin=stdin)
+    if done.timed_out:
+        raise PatchError("the changes cannot be made into a patch: it takes git too long")
+    if done.returncode != 0:
+        words = done.output[-500:].strip()
+        raise PatchError(f"the changes cannot be made into a patch: {words}")
