@@ -189,11 +189,12 @@ def is_protected(name: str, more: Iterable[str] = ()) -> bool:
 
 def _keep_settings(grader: Sandbox, name: str) -> bool:
     """Keep what a file says to pytest as it was; False where that takes leaving the change out."""
+    before = _text(grader, f"{WORKDIR}/{name}") or ""
     after = _text(grader, f"{_TREE}/{name}")
-    if after is None:
-        before = _text(grader, f"{WORKDIR}/{name}")  # it was deleted, or is no file any more
-        return before is not None and pytest_settings.kept(name, before, "") is not None
-    text = pytest_settings.kept(name, _text(grader, f"{WORKDIR}/{name}") or "", after)
+    if after is None:  # it was deleted, or is no ordinary file any more
+        gone = grader.run(f"[ ! -L {shlex.quote(f'{_TREE}/{name}')} ]").returncode == 0
+        return gone and pytest_settings.kept(name, before, "") == ""
+    text = pytest_settings.kept(name, before, after)
     if text is None:
         return False
     if text != after:
