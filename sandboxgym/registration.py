@@ -33,3 +33,13 @@ def register_all() -> None:
         "sandboxgym.sandboxes.text.alfworld:ALFWorldEnv",
         max_episode_steps=50,
     )
+    register(
+        "sandboxgym/Repo-v0",
+        "sandboxgym.sandboxes.repo.env:RepoEnv",
+        max_episode_steps=50,
+    )
+    register(
+        "sandboxgym/SWEBench-v0",
+        "sandboxgym.sandboxes.repo.swebench.env:SWEBenchEnv",
+        max_episode_steps=50,
+    )

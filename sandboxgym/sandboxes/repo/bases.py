@@ -177,7 +177,8 @@ def _check_out_orphan(source: Path, sha: str, tree: Path) -> None:
     """Write the files of a commit and commit them anew, with nothing before."""
     tree.mkdir()
     with tempfile.TemporaryDirectory() as scratch:
-        index = {"GIT_INDEX_FILE": f"{scratch}/index"}
+        # The work tree is named because a bare repository has none.
+        index = {"GIT_INDEX_FILE": f"{scratch}/index", "GIT_WORK_TREE": str(tree)}
         _git(source, "read-tree", sha, extra=index)
         _git(source, "checkout-index", "--all", f"--prefix={tree}/", extra=index)
     for path in _entries(tree):

@@ -31,17 +31,23 @@ class Submission:
     patch: Patch
 
     @contextmanager
-    def patched(self, **fork: Any) -> Iterator[Sandbox]:
+    def patched(self, tests: bytes = b"") -> Iterator[Sandbox]:
         """A sandbox in which the agent never was, with what it changed.
 
         Args:
-            **fork: Further arguments for `Backend.fork`.
+            tests: A patch with hidden tests. It is applied first: where it does not fit the
+                pristine tree, that is no fault of the agent's.
 
         Raises:
-            PatchError: The patch does not apply.
+            SandboxError: The tests do not fit.
+            PatchError: What the agent changed does not fit.
         """
-        sandbox = self.backend.fork(self.pristine, fresh_shell=True, **fork)
+        sandbox = self.backend.fork(self.pristine, fresh_shell=True)
         try:
+            try:
+                patch.apply(sandbox, tests)
+            except PatchError as error:
+                raise SandboxError(f"the tests do not fit the pristine tree: {error}") from error
             patch.apply(sandbox, self.patch.text)
             yield sandbox
         finally:

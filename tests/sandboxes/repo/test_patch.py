@@ -130,7 +130,8 @@ def test_every_kind_of_change_is_captured_and_applies(captured, command, files):
 def test_attributes_of_the_agent_change_nothing(captured, attributes):
     result, after, applied = captured(
         f"printf '%s\\n' {attributes!r} > .gitattributes; "
-        "git config filter.evil.clean 'echo evil'; git config diff.evil.textconv 'echo evil'; printf 'x = \"$Id$\"\\r\\n' >> a.py"
+        "git config filter.evil.clean 'echo evil'; "
+        "git config diff.evil.textconv 'echo evil'; printf 'x = \"$Id$\"\\r\\n' >> a.py"
     )
     assert set(result.files) == {".gitattributes", "a.py"}
     assert applied == after
@@ -275,5 +276,5 @@ def test_looking_leaves_the_agents_moment_as_it_was(backend, pristine):
 
 
 def test_a_patch_that_does_not_fit_is_named(backend, pristine):
-    with backend.fork(pristine) as sandbox, pytest.raises(PatchError, match="a[.]py"):
+    with backend.fork(pristine) as sandbox, pytest.raises(PatchError, match=r"a\.py"):
         patch.apply(sandbox, b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-other\n+new\n")
