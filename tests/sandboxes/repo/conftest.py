@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from sandboxgym.core.errors import MissingDependencyError
+from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from sandboxgym.sandboxes.repo.bases import base_of_folder
+from sandboxgym.sandboxes.repo.overlay.backend import OverlayBackend
+
+
+def make_overlay_backend(limits: Limits) -> OverlayBackend:
+    """A backend, or the reason why this machine has none."""
+    try:
+        return OverlayBackend(limits)
+    except (SandboxError, MissingDependencyError) as error:
+        pytest.skip(f"the overlay backend cannot run here: {error}")
 
 
 @pytest.fixture(scope="session")

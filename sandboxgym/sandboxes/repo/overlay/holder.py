@@ -77,7 +77,7 @@ class Holder:
     def command_lines(self) -> list[str]:
         """Of what still runs in the sandbox beside the two processes that hold it."""
         lines: list[str] = []
-        for pid in self._descendants():
+        for pid in _descendants(self.pid):
             try:
                 status = Path(f"/proc/{pid}/status").read_text()
                 line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
@@ -91,27 +91,22 @@ class Holder:
 
     def count(self) -> int:
         """How many processes there are beside the two that hold the sandbox."""
-        return max(0, len(self._descendants()) - 1)
+        return max(0, len(_descendants(self.pid)) - 1)
 
-    def memory(self) -> int:
-        """Bytes that the processes hold and do not share with files."""
+    def memory(self, entering: int) -> int:
+        """Bytes that the processes hold and do not share with files.
+
+        Args:
+            entering: The process outside whose child runs a command.
+        """
         pages = 0
-        for pid in self._descendants():
+        for pid in _descendants(self.pid, entering):
             try:
                 _, resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[:3]
             except (FileNotFoundError, ProcessLookupError):
                 continue
             pages += int(resident) - int(shared)
         return pages * resource.getpagesize()
-
-    def _descendants(self) -> list[int]:
-        found: list[int] = []
-        todo = _children_of(self.pid)
-        while todo:
-            pid = todo.pop(0)
-            found.append(pid)
-            todo += _children_of(pid)
-        return found
 
 
 def _start(
@@ -147,6 +142,17 @@ def _start(
         words = process.communicate()[1].decode(errors="replace").strip()
         raise SandboxStartError(f"bubblewrap did not start the sandbox: {words}")
     return process
+
+
+def _descendants(*pids: int) -> list[int]:
+    """All that processes have started, directly or not."""
+    found: list[int] = []
+    todo = [child for pid in pids for child in _children_of(pid)]
+    while todo:
+        pid = todo.pop(0)
+        found.append(pid)
+        todo += _children_of(pid)
+    return found
 
 
 def _children_of(pid: int) -> list[int]:

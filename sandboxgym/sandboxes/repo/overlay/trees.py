@@ -6,7 +6,6 @@ machine ends at 4095 bytes, which a tree in a sandbox need not.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import tempfile
@@ -67,5 +66,5 @@ def remove(folder: Path) -> None:
 
 def remove_if_there(folder: Path) -> None:
     """Delete a tree that may be gone already."""
-    with contextlib.suppress(FileNotFoundError):
+    if folder.exists():
         remove(folder)
