@@ -121,6 +121,10 @@ class OverlayBackend:
         """End all sandboxes and forget all layers."""
         self._finalizer()
 
+    def __deepcopy__(self, memo: object) -> OverlayBackend:
+        """Itself: Gymnasium copies the arguments of environments, and means the same backend."""
+        return self
+
     def __enter__(self) -> OverlayBackend:
         return self
 
