@@ -62,6 +62,10 @@ class Held:
     moment: Checkpoint
     seen: str
 
+    def __deepcopy__(self, memo: object) -> Held:
+        """Itself: nothing can change it, and its layers live as long as it is referred to."""
+        return self
+
     def pack(self) -> bytes:
         """It as bytes that `ShellEnv.unpack` takes, in any process."""
         moment = self.backend.export(self.moment)
@@ -145,8 +149,8 @@ class ShellEnv(ForkableEnv[Observation, Action]):
                 self._go_to(task, self._pristine)
             else:
                 self._open(task)
-        self._seen = digest([task.name])
-        return self._shown(CommandResult(task.statement, 0))
+        self._seen = ""
+        return self._shown(task.name, CommandResult(task.statement, 0))
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
         """Run a command, or submit."""
@@ -155,11 +159,11 @@ class ShellEnv(ForkableEnv[Observation, Action]):
             if command is None:
                 return self._submit()
             result = self._living().run(command)
-        observation, info = self._shown(result)
+        observation, info = self._shown(command, result)
         return observation, 0.0, False, False, info
 
     def get_state(self) -> dict[str, Any]:
-        """A hash of everything that was seen: a witness, not a state to be set."""
+        """A hash of all that was done and seen: a witness, not a state to be set."""
         return {"seen": self._seen}
 
     def hold(self) -> Held:
@@ -241,12 +245,12 @@ class ShellEnv(ForkableEnv[Observation, Action]):
         agent = self._living().snapshot(allow_process_loss=True)
         task = self._task
         self.grade = graded(self._backend, self._pristine, agent, task.reward, task.protected)
-        observation, info = self._shown(CommandResult("", 0))
+        observation, info = self._shown(None, CommandResult("", 0))
         info |= {"reward_valid": self.grade.valid, "failure_reason": self.grade.reason}
         return observation, float(self.grade.reward), True, False, info
 
-    def _shown(self, result: CommandResult) -> tuple[Observation, Info]:
-        """What is shown of a command, noted down."""
+    def _shown(self, cause: str | None, result: CommandResult) -> tuple[Observation, Info]:
+        """What is shown of a command, noted down with what led to it."""
         observation = {
             "output": result.output,
             "returncode": result.returncode,
@@ -258,7 +262,7 @@ class ShellEnv(ForkableEnv[Observation, Action]):
             "limits_reached": list(result.limits_reached),
             "ended_sandbox": result.ended_sandbox,
         }
-        self._seen = digest([self._seen, observation, info])
+        self._seen = digest([self._seen, cause, observation, info])
         return observation, info
 
 

@@ -16,7 +16,6 @@ from sandboxgym.core.errors import (
     EpisodeEndedError,
     InvalidActionError,
     InvalidOptionsError,
-    MissingDependencyError,
     NotResetError,
     SnapshotCorruptError,
     SpecMismatchError,
@@ -24,8 +23,8 @@ from sandboxgym.core.errors import (
 )
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from sandboxgym.sandboxes.repo.env import RepoEnv
-from sandboxgym.sandboxes.repo.overlay.backend import OverlayBackend
 from sandboxgym.sandboxes.repo.submission import Grade
+from tests.sandboxes.repo.conftest import make_overlay_backend
 
 TEST = "import calc\nassert calc.add(2, 2) == 4\n"
 FIX = "sed -i 's/a - b/a + b/' calc.py"
@@ -49,11 +48,7 @@ def tree(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def backend():
-    try:
-        backend = OverlayBackend(Limits(seconds=20.0))
-    except (SandboxError, MissingDependencyError) as error:
-        pytest.skip(f"the overlay backend cannot run here: {error}")
-    with backend:
+    with make_overlay_backend(Limits(seconds=20.0)) as backend:
         yield backend
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sandboxgym.core.errors import MissingDependencyError
 from sandboxgym.sandboxes.repo import patch
-from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
+from sandboxgym.sandboxes.repo.backend import Limits
 from sandboxgym.sandboxes.repo.bases import base_of_folder
-from sandboxgym.sandboxes.repo.overlay.backend import OverlayBackend
 from sandboxgym.sandboxes.repo.patch import PatchError
+from tests.sandboxes.repo.conftest import make_overlay_backend
 
 SETUP_CFG = "[metadata]\nname = it\n\n[tool:pytest]\ntestpaths = tests\n\n[flake8]\nx = 1\n"
 PYPROJECT = '[project]\nname = "it"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n'
@@ -22,11 +21,7 @@ LOOK = (
 
 @pytest.fixture(scope="module")
 def backend():
-    try:
-        backend = OverlayBackend(Limits(seconds=60.0))
-    except (SandboxError, MissingDependencyError) as error:
-        pytest.skip(f"the overlay backend cannot run here: {error}")
-    with backend:
+    with make_overlay_backend(Limits(seconds=60.0)) as backend:
         yield backend
 
 

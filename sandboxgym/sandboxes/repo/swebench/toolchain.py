@@ -146,7 +146,8 @@ def _asked(executable: str) -> Interpreter | None:
 
 
 def _install(python: Interpreter, setup: Setup, venv: Path, sources: bool) -> None:
-    _run([str(python.executable), "-I", "-m", "venv", str(venv)])
+    without = [] if setup.pins else ["--without-pip"]
+    _run([str(python.executable), "-I", "-m", "venv", *without, str(venv)])
     if setup.pins:
         pip = [str(venv / "bin" / "python"), "-I", "-m", "pip", "--disable-pip-version-check"]
         install = ["install", "--quiet", "--no-input", "--no-compile"]
