@@ -82,6 +82,7 @@ def base_of_commit(
     repository: str | os.PathLike[str],
     commit: str = "HEAD",
     *,
+    change: str = "",
     toolchains: Sequence[str | os.PathLike[str]] = (),
     environment: Mapping[str, str] | None = None,
     cache: Path | None = None,
@@ -94,17 +95,22 @@ def base_of_commit(
     Args:
         repository: A git repository of the machine, bare or not.
         commit: Any name that git has for a commit.
+        change: A patch as `git apply` takes it: the tree is that of the commit with the patch.
         toolchains: As for `base_of_folder`.
         environment: As for `base_of_folder`.
         cache: As for `base_of_folder`.
 
     Raises:
-        RepositoryError: There is no such repository or commit, or git failed.
+        RepositoryError: There is no such repository or commit, the patch does not fit, or git
+            failed.
     """
     source = Path(repository).resolve()
-    sha = _git(source, "rev-parse", "--verify", f"{commit}^{{commit}}").strip()
+    sha = git(source, "rev-parse", "--verify", f"{commit}^{{commit}}").strip()
     skeleton = Skeleton(toolchains, environment, cache)
-    return skeleton.base(f"commit {sha}", lambda tree: _check_out_orphan(source, sha, tree))
+    what = f"commit {sha}"
+    if change:
+        what += f" with {hashlib.blake2b(change.encode(), digest_size=16).hexdigest()}"
+    return skeleton.base(what, lambda tree: check_out_orphan(source, sha, tree, change))
 
 
 class Skeleton:
@@ -170,32 +176,49 @@ def _copy(source: Path, tree: Path) -> None:
         shutil.rmtree(history)
     else:
         history.unlink(missing_ok=True)
-    _commit_anew(tree)
+    commit_anew(tree)
 
 
-def _check_out_orphan(source: Path, sha: str, tree: Path) -> None:
-    """Write the files of a commit and commit them anew, with nothing before."""
+def check_out_orphan(source: Path, sha: str, tree: Path, change: str = "") -> None:
+    """Write the files of a commit, change them, and commit them anew, with nothing before."""
     tree.mkdir()
     with tempfile.TemporaryDirectory() as scratch:
         # The work tree is named because a bare repository has none.
         index = {"GIT_INDEX_FILE": f"{scratch}/index", "GIT_WORK_TREE": str(tree)}
-        _git(source, "read-tree", sha, extra=index)
-        _git(source, "checkout-index", "--all", f"--prefix={tree}/", extra=index)
+        git(source, "read-tree", sha, extra=index)
+        git(source, "checkout-index", "--all", f"--prefix={tree}/", extra=index)
+    settle(tree, change)
+
+
+def settle(tree: Path, change: str = "") -> None:
+    """Change new files by a patch, give all the same time, and make them the only commit."""
+    if change:
+        # In a repository further up, git would look for the files of the patch there.
+        alone = {"GIT_CEILING_DIRECTORIES": str(tree.parent)}
+        git(tree, "apply", "--whitespace=nowarn", "-", extra=alone, stdin=change)
     for path in _entries(tree):
         os.utime(path, (_EPOCH, _EPOCH), follow_symlinks=False)
-    _commit_anew(tree, "--force")
+    commit_anew(tree, "--force")
 
 
-def _commit_anew(tree: Path, *options: str) -> None:
+def commit_anew(tree: Path, *options: str) -> None:
     """Make a tree the only commit of a new repository; options are for `git add`."""
-    _git(tree, "init", "--quiet", "--initial-branch=main")
+    git(tree, "init", "--quiet", "--initial-branch=main")
     shutil.rmtree(tree / ".git/hooks", ignore_errors=True)
-    _git(tree, "add", "--all", *options)
-    _git(tree, "commit", "--quiet", "--allow-empty", "--no-verify", "-m", "base")
+    git(tree, "add", "--all", *options)
+    git(tree, "commit", "--quiet", "--allow-empty", "--no-verify", "-m", "base")
 
 
-def _git(folder: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
-    """Run git without the configuration of machine or user, and with fixed names and dates."""
+def git(
+    folder: Path,
+    *arguments: str,
+    extra: Mapping[str, str] | None = None,
+    stdin: str = "",
+) -> str:
+    """Run git without the configuration of machine or user, and with fixed names and dates.
+
+    What it prints is given back with the ends of lines that it has.
+    """
     environment = {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -207,14 +230,21 @@ def _git(folder: Path, *arguments: str, extra: Mapping[str, str] | None = None) 
     }
     command = ["git", "-c", "safe.directory=*", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            env=environment,
+            input=stdin.encode("utf-8", "surrogateescape"),
+            capture_output=True,
+            check=False,
+        )
     except FileNotFoundError as error:
         raise RepositoryError("git is not installed: install it to use repositories") from error
+    said, failed = (out.decode("utf-8", "surrogateescape") for out in (done.stdout, done.stderr))
     if done.returncode != 0:
         raise RepositoryError(
-            f"git {arguments[0]} failed in {folder}: {done.stderr.strip() or done.stdout.strip()}"
+            f"git {arguments[0]} failed in {folder}: {failed.strip() or said.strip()}"
         )
-    return done.stdout
+    return said
 
 
 def _give_to_sandbox(root: Path) -> None:

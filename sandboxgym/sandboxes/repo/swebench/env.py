@@ -149,7 +149,9 @@ class FromClones:
                 f"setup={{{row.repo!r}: Setup('3.11', pins=(...))}}"
             )
         tools = toolchain.toolchain_of(setup, sources=own is not None)
-        base = bases.base_of_commit(clone, row.base_commit, environment=tools.environment)
+        base = bases.base_of_commit(
+            clone, row.base_commit, change=row.base_patch, environment=tools.environment
+        )
         return replace(base, binds=(*base.binds, *tools.binds))
 
     def _clone(self, row: Row) -> Path:

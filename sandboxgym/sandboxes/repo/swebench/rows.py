@@ -62,6 +62,7 @@ class Row:
         eval_script: A script for that image that applies `test_patch` and runs the tests.
         log_parser: Name of the parser for what the script prints.
         setup: How to do without the image.
+        base_patch: What the agent's tree is beside the base commit, such as a fault put there.
     """
 
     instance_id: str
@@ -77,6 +78,7 @@ class Row:
     eval_script: str
     log_parser: str
     setup: Setup | None = None
+    base_patch: str = ""
 
 
 def read_rows(source: str | os.PathLike[str], split: str = "test") -> list[Row]:
@@ -148,6 +150,7 @@ def row_of(raw: Mapping[str, Any], where: str = "row") -> Row:
         eval_script=fields.text("eval_script"),
         log_parser=log_parser,
         setup=fields.setup(),
+        base_patch=fields.text("base_patch", default=""),
     )
 
 
