@@ -52,8 +52,8 @@ diff --git a/calc.py b/calc.py
  def add(a, b):
 -    return a - b
 +    return a + b
- 
- 
+
+
  def mul(a, b):
 """
 FIX = "sed -i 's/a - b/a + b/' calc.py"
@@ -158,7 +158,7 @@ class TestTasks:
         assert submitted(twin)[0] == 1.0
         assert submitted(env)[0] == 0.0
         other = make(RAW, MIRROR, backend=None)
-        observation, _ = other.restore(sg.Snapshot.from_bytes(data))
+        other.restore(sg.Snapshot.from_bytes(data))
         assert submitted(other)[0] == 1.0
         with pytest.raises(SpecMismatchError):
             make().restore(sg.Snapshot.from_bytes(data))
@@ -278,7 +278,7 @@ class TestAttacks:
 
     def test_nothing_of_the_solution_or_the_tests_can_be_found(self, env, tmp_path):
         search = (
-            f"grep -rasl -e 'sums_of_[s]eventeen' -e 'return a [+] b' / --exclude-dir=proc "
+            "grep -rasl -e 'sums_of_[s]eventeen' -e 'return a [+] b' / --exclude-dir=proc "
             "--exclude-dir=sys --exclude-dir=usr; env | grep -c 'sums_of_[s]eventeen'; "
             "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | grep -ac 'sums_of_[s]eventeen'"
         )
