@@ -71,11 +71,11 @@ def plan_of(row: Row) -> TestPlan:
     Raises:
         RowError: The script does not mark its tests, or runs several commands there.
     """
-    marked = _MARKED.search(row.eval_script)
+    script = _HEREDOC.sub("", row.eval_script)  # A patch may have anything in it, marks too.
+    marked = _MARKED.search(script)
     if marked is None:
         raise RowError(f"{row.instance_id}: field 'eval_script' does not mark its test command")
-    before = _HEREDOC.sub("", row.eval_script[: marked.start()])
-    exported, preparation = _before_the_tests(before)
+    exported, preparation = _before_the_tests(script[: marked.start()])
     assigned, words = _command(row, marked["command"])
     runner, arguments = _runner(words)
     environment = {**_version(row), **exported, **assigned}

@@ -23,7 +23,7 @@ from sandboxgym.sandboxes.repo.swebench.status import Results, Status, note
 _STATUS = "(?P<status>" + "|".join(status.value for status in Status) + ")"
 # A file, or a test in it. A parameter may have anything in it; the first bracket that can be its
 # end is taken for it.
-_TEST = r"(?P<name>[^\s\[:]+(?:::[^\s\[]+)+(?:\[.*?\])?|[^\s\[:]+\.(?:py|rst|txt|md))"
+_TEST = r"(?P<name>[^\s\[:]+::[^\s\[]+(?:\[.*?\])?|[^\s\[:]+\.(?:py|rst|txt|md))"
 _SUMMARY = re.compile(rf"{_STATUS} {_TEST}(?: - .*)?")
 _PROGRESS = re.compile(rf"{_TEST} {_STATUS}(?: \(.*\))?(?: *\[ *\d+%\]| *\[ *\d+/\d+\])?")
 _HEADING = re.compile(r"=+ short test summary info =+")

@@ -22,8 +22,9 @@ from sandboxgym.sandboxes.repo.swebench.status import Results, Status, note
 
 _TEST = r"\w+ \([\w.<>]+\)"
 _TITLE = re.compile(_TEST)
-# What was printed before without a newline may stand in front of the name.
-_STARTED = re.compile(rf".*?(?P<name>{_TEST}) \.\.\. ?(?P<rest>.*)")
+# What was printed before without a newline may stand in front of the name, and the parameters of a
+# part of the test behind it.
+_STARTED = re.compile(rf".*?\b(?P<name>{_TEST})(?: [(\[].*[)\]])? \.\.\. ?(?P<rest>.*)")
 _STARTED_BY_DOCSTRING = re.compile(r"(?P<name>\S.*) \.\.\. ?(?P<rest>.*)")
 _OUTCOMES = {
     "ok": Status.PASSED,
