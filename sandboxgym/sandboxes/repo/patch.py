@@ -38,7 +38,6 @@ MAX_BYTES = 64 * 2**20
 """Of a patch."""
 
 _VIEW = "agent-tree"
-_TREE = f"/{_VIEW}{WORKDIR}"
 _AT = "/tmp/patch"
 # What is in the git directory outranks every .gitattributes: files are taken as they are.
 _RAW = "* -text -ident !eol !filter !working-tree-encoding"
@@ -46,56 +45,61 @@ _GIT = (
     "git -c core.hooksPath=/dev/null -c core.fsmonitor= -c core.untrackedCache=false "
     "-c core.excludesFile=/dev/null -c core.attributesFile=/dev/null -c core.quotePath=true "
     "-c core.protectNTFS=false -c core.protectHFS=false -c core.fileMode=true "
-    f"--git-dir={WORKDIR}/.git --work-tree="
+    '--git-dir="$pristine/.git"'
 )
+_TAKE_AS_IT_IS = f"""\
+mkdir -p "$pristine/.git/info" && echo '{_RAW}' > "$pristine/.git/info/attributes"
+"""
+# The shell of the grader keeps these for the commands that follow.
 _BEGIN = f"""\
 set -e
+tree="/{_VIEW}$pristine"
 export GIT_INDEX_FILE={_AT}/index
-"""
-_LOOK_AT_PRISTINE = f"""\
-mkdir {_AT} && {_BEGIN}
-mkdir -p {WORKDIR}/.git/info && echo '{_RAW}' > {WORKDIR}/.git/info/attributes
-cd {WORKDIR}
-{_GIT}{WORKDIR} read-tree HEAD
-{_GIT}{WORKDIR} add --all -- .
-{_GIT}{WORKDIR} write-tree > {_AT}/before
+git() {{ command {_GIT} --work-tree="$work" "$@"; }}
+mkdir {_AT}
+{_TAKE_AS_IT_IS}
+work="$pristine"
+cd "$work"
+git read-tree HEAD
+git add --all -- .
+git write-tree > {_AT}/before
 """
 # What cannot be read is made readable, what git does not know is taken away, and nested
 # repositories become plain folders: of those git would take down only a commit's name.
-_LOOK_AT_AGENT = f"""\
-{_BEGIN}
-[ -d {_TREE} ] && [ ! -L {_TREE} ] || {{ echo 'there is no folder {WORKDIR} any more'; exit 1; }}
-find {_TREE} -type d ! -perm -700 -exec chmod u+rwx {{}} \\;
-find {_TREE} -type f ! -perm -400 -exec chmod u+r {{}} +
-find {_TREE} ! -type f ! -type d ! -type l -exec rm -f {{}} +
-find {_TREE} -path {_TREE}/.git -prune -o -iname .git -prune -exec rm -rf -- {{}} +
-cd {_TREE}
-{_GIT}{_TREE} add --all -- .
+_LOOK_AT_AGENT = """\
+[ -d "$tree" ] && [ ! -L "$tree" ] || { echo "there is no folder $pristine any more"; exit 1; }
+find "$tree" -type d ! -perm -700 -exec chmod u+rwx {} \\;
+find "$tree" -type f ! -perm -400 -exec chmod u+r {} +
+find "$tree" ! -type f ! -type d ! -type l -exec rm -f {} +
+find "$tree" -path "$tree/.git" -prune -o -iname .git -prune -exec rm -rf -- {} +
+work="$tree"
+cd "$work"
+git add --all -- .
 """
 _LIST = f"""\
-{_BEGIN}
-{_GIT}{_TREE} diff --cached --name-only --no-renames --ignore-submodules=none -z \
+git diff --cached --name-only --no-renames --ignore-submodules=none -z \
   $(cat {_AT}/before) > {_AT}/changed
 """
 _LEAVE_OUT = f"""\
-{_BEGIN}
 cat > {_AT}/left-out
-cd {_TREE}
-{_GIT}{_TREE} --literal-pathspecs reset --quiet $(cat {_AT}/before) \
+git --literal-pathspecs reset --quiet $(cat {_AT}/before) \
   --pathspec-from-file={_AT}/left-out --pathspec-file-nul
 """
-_EXCHANGE = f"""\
-{_BEGIN}
-cd {_TREE}
-blob=$({_GIT}{_TREE} hash-object -w --no-filters --stdin)
-mode=$({_GIT}{_TREE} --literal-pathspecs ls-files --stage -- "$name" | cut -d' ' -f1)
-{_GIT}{_TREE} update-index --cacheinfo "$mode,$blob,$name"
+_EXCHANGE = """\
+blob=$(git hash-object -w --no-filters --stdin)
+mode=$(git --literal-pathspecs ls-files --stage -- "$name" | cut -d' ' -f1)
+git update-index --cacheinfo "$mode,$blob,$name"
 """
 _WRITE = f"""\
-{_BEGIN}
-{_GIT}{_TREE} diff --cached --binary --full-index --no-renames --no-ext-diff --no-textconv \
+git diff --cached --binary --full-index --no-renames --no-ext-diff --no-textconv \
   --no-color --src-prefix=a/ --dst-prefix=b/ --ignore-submodules=none --unified=3 \
   --diff-algorithm=myers $(cat {_AT}/before) > {_AT}/patch
+"""
+_APPLY = f"""\
+set -e
+{_TAKE_AS_IT_IS}
+cd "$pristine"
+{_GIT} --work-tree="$pristine" apply --whitespace=nowarn -
 """
 
 
@@ -123,6 +127,7 @@ def capture(
     pristine: Checkpoint,
     agent: Checkpoint,
     protected: Iterable[str] = (),
+    workdir: str = WORKDIR,
 ) -> Patch:
     """The difference between two moments of a repository.
 
@@ -132,6 +137,7 @@ def capture(
         agent: The moment to look at.
         protected: Files of the repository that the patch may not change, beside `PROTECTED`:
             paths, or patterns in the manner of a shell's, in which `*` stands for a `/` too.
+        workdir: Where the repository is.
 
     Raises:
         PatchError: What the agent left is not a tree that can be compared.
@@ -140,14 +146,14 @@ def capture(
     protected = tuple(protected)
     grader = backend.fork(pristine, views={_VIEW: agent}, fresh_shell=True)
     try:
-        done = grader.run(_LOOK_AT_PRISTINE)
+        done = grader.run(f"pristine={shlex.quote(workdir)}\n{_BEGIN}")
         if done.returncode != 0:
             raise SandboxError(f"git could not look at the pristine tree: {done.output.strip()}")
         _do(grader, _LOOK_AT_AGENT)
         changed = _changed(grader)
         left_out = [name for name in changed if is_protected(name, protected)]
         shared = [n for n in changed if n not in left_out and pytest_settings.is_shared(n)]
-        left_out += [name for name in shared if not _keep_settings(grader, name)]
+        left_out += [name for name in shared if not _keep_settings(grader, workdir, name)]
         if left_out:
             listed = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in left_out)
             _do(grader, _LEAVE_OUT, listed)
@@ -159,7 +165,7 @@ def capture(
     return Patch(text, files, tuple(sorted(left_out)))
 
 
-def apply(sandbox: Sandbox, patch: bytes) -> None:
+def apply(sandbox: Sandbox, patch: bytes, workdir: str = WORKDIR) -> None:
     """Apply a patch to the repository of a sandbox.
 
     Raises:
@@ -167,11 +173,7 @@ def apply(sandbox: Sandbox, patch: bytes) -> None:
     """
     if not patch.strip():
         return
-    done = sandbox.run(
-        f"mkdir -p {WORKDIR}/.git/info && echo '{_RAW}' > {WORKDIR}/.git/info/attributes && "
-        f"cd {WORKDIR} && {_GIT}{WORKDIR} apply --whitespace=nowarn -",
-        stdin=patch,
-    )
+    done = sandbox.run(f"(pristine={shlex.quote(workdir)}\n{_APPLY})", stdin=patch)
     if done.returncode != 0:
         raise PatchError(f"the patch does not apply: {done.output.strip()}")
 
@@ -187,12 +189,13 @@ def is_protected(name: str, more: Iterable[str] = ()) -> bool:
     )
 
 
-def _keep_settings(grader: Sandbox, name: str) -> bool:
+def _keep_settings(grader: Sandbox, workdir: str, name: str) -> bool:
     """Keep what a file says to pytest as it was; False where that takes leaving the change out."""
-    before = _text(grader, f"{WORKDIR}/{name}") or ""
-    after = _text(grader, f"{_TREE}/{name}")
+    theirs = f"/{_VIEW}{workdir}/{name}"
+    before = _text(grader, f"{workdir}/{name}") or ""
+    after = _text(grader, theirs)
     if after is None:  # it was deleted, or is no ordinary file any more
-        gone = grader.run(f"[ ! -L {shlex.quote(f'{_TREE}/{name}')} ]").returncode == 0
+        gone = grader.run(f"([ ! -L {shlex.quote(theirs)} ])").returncode == 0
         return gone and pytest_settings.kept(name, before, "") == ""
     text = pytest_settings.kept(name, before, after)
     if text is None:
@@ -207,7 +210,7 @@ def _keep_settings(grader: Sandbox, name: str) -> bool:
 def _text(grader: Sandbox, path: str) -> str | None:
     """The text of a file itself, or None where it is not there, or is a link or something else."""
     quoted = shlex.quote(path)
-    if grader.run(f"[ -f {quoted} ] && [ ! -L {quoted} ]").returncode != 0:
+    if grader.run(f"([ -f {quoted} ] && [ ! -L {quoted} ])").returncode != 0:
         return None
     return grader.read_file(path).decode("utf-8", "surrogateescape")
 

@@ -243,8 +243,14 @@ class ShellEnv(ForkableEnv[Observation, Action]):
         assert self._task is not None
         assert self._pristine is not None
         agent = self._living().snapshot(allow_process_loss=True)
-        task = self._task
-        self.grade = graded(self._backend, self._pristine, agent, task.reward, task.protected)
+        self.grade = graded(
+            self._backend,
+            self._pristine,
+            agent,
+            self._task.reward,
+            self._task.protected,
+            self._task.base.workdir,
+        )
         observation, info = self._shown(None, CommandResult("", 0))
         info |= {"reward_valid": self.grade.valid, "failure_reason": self.grade.reason}
         return observation, float(self.grade.reward), True, False, info

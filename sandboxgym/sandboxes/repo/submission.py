@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from sandboxgym.sandboxes.repo import patch
 from sandboxgym.sandboxes.repo.backend import Backend, Checkpoint, Sandbox, SandboxError
+from sandboxgym.sandboxes.repo.bases import WORKDIR
 from sandboxgym.sandboxes.repo.patch import Patch, PatchError
 
 
@@ -23,12 +24,14 @@ class Submission:
         agent: The moment of the submission. What it holds is the agent's: do not run it where a
             result has to be trusted.
         patch: What the agent changed.
+        workdir: Where the repository is.
     """
 
     backend: Backend
     pristine: Checkpoint
     agent: Checkpoint
     patch: Patch
+    workdir: str = WORKDIR
 
     @contextmanager
     def patched(self, tests: bytes = b"") -> Iterator[Sandbox]:
@@ -45,10 +48,10 @@ class Submission:
         sandbox = self.backend.fork(self.pristine, fresh_shell=True)
         try:
             try:
-                patch.apply(sandbox, tests)
+                patch.apply(sandbox, tests, self.workdir)
             except PatchError as error:
                 raise SandboxError(f"the tests do not fit the pristine tree: {error}") from error
-            patch.apply(sandbox, self.patch.text)
+            patch.apply(sandbox, self.patch.text, self.workdir)
             yield sandbox
         finally:
             sandbox.close()
@@ -80,14 +83,15 @@ def graded(
     agent: Checkpoint,
     reward: Reward,
     protected: tuple[str, ...],
+    workdir: str,
 ) -> Grade:
     """Capture what an agent changed, and let a reward function say what it is worth.
 
     What is the agent's fault is worth 0; what is not makes the grade invalid.
     """
     try:
-        changed = patch.capture(backend, pristine, agent, protected)
-        return reward(Submission(backend, pristine, agent, changed))
+        changed = patch.capture(backend, pristine, agent, protected, workdir)
+        return reward(Submission(backend, pristine, agent, changed, workdir))
     except PatchError as error:
         return Grade(0.0, reason=str(error))
     except SandboxError as error:

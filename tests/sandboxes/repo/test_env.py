@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from dataclasses import replace
 
 import gymnasium as gym
 import pytest
@@ -22,6 +23,7 @@ from sandboxgym.core.errors import (
     UncapturedStateError,
 )
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
+from sandboxgym.sandboxes.repo.bases import base_of_folder
 from sandboxgym.sandboxes.repo.env import RepoEnv
 from sandboxgym.sandboxes.repo.submission import Grade
 from tests.sandboxes.repo.conftest import make_overlay_backend
@@ -250,6 +252,22 @@ class TestSubmissions:
         _, reward, _, _, info = env.step({"submit": True})
         assert (reward, info["reward_valid"]) == (0.0, True)
         assert "no folder /repo" in info["failure_reason"]
+
+    def test_a_tree_may_lie_elsewhere(self, make, tree, tmp_path, base_cache):
+        subprocess.run(["cp", "-r", f"{tree}/.", tmp_path / "it's here"], check=True)
+        git = ["git", "-C", tmp_path / "it's here", "-c", "user.name=a", "-c", "user.email=a@b"]
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+            subprocess.run([*git, *words], check=True)
+        base = base_of_folder(tmp_path, cache=base_cache)
+        env = RepoEnv(
+            replace(base, workdir="/repo/it's here"),
+            test_command="python3 test_calc.py",
+            backend=make()._backend,
+        )
+        env.reset(seed=1)
+        env.step(FIX)
+        assert env.step({"submit": True})[1] == 1.0
+        env.close()
 
 
 class TestForking:

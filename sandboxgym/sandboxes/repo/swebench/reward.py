@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sandboxgym.sandboxes.repo.backend import SandboxError
-from sandboxgym.sandboxes.repo.bases import WORKDIR
 from sandboxgym.sandboxes.repo.patch import Patch
 from sandboxgym.sandboxes.repo.submission import Grade, Submission
 from sandboxgym.sandboxes.repo.swebench import grading, plan, verdicts
@@ -64,7 +63,7 @@ class HiddenTests:
 
     def _verdicts(self, submission: Submission) -> Verdicts:
         todo = plan.plan_of(self.row)
-        job = verdicts.job_of(todo, WORKDIR, self.python)
+        job = verdicts.job_of(todo, submission.workdir, self.python)
         tests = self.row.test_patch.encode("utf-8", "surrogateescape")
         with submission.patched(tests) as sandbox:
             done = sandbox.run(
