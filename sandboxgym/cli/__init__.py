@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from sandboxgym.cli import check, play
+from sandboxgym.cli import check, play, tasks
 from sandboxgym.cli import list as list_
 from sandboxgym.cli.outcome import UNUSABLE, UnusableInputError
 from sandboxgym.conformance.source import EnvironmentNotFoundError
@@ -18,7 +18,7 @@ from sandboxgym.core.version import __version__
 
 __all__ = ["main"]
 
-COMMANDS = (list_, check, play)
+COMMANDS = (list_, check, play, tasks)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

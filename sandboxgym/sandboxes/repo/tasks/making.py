@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +24,13 @@ from sandboxgym.sandboxes.repo.tasks.running import (
     Framework,
     run_tests,
 )
+from sandboxgym.sandboxes.repo.tasks.symptoms import symptom
 
 TRIES = 6
 """Mistakes that are tried in a function before the next function has its turn."""
+
+NONSENSE = "TypeError: unsupported operand type(s)"
+"""Where this is all that tests say, it is a mistake that nobody makes: one text minus another."""
 
 LEAST_SECONDS = 5.0
 TIMES_LONGER = 5.0
@@ -123,8 +128,6 @@ class Maker:
 
     def _passing(self, seconds: float) -> list[str]:
         """The tests that pass twice; those that do so only once are nobody's."""
-        import time
-
         started = time.monotonic()
         first = run_tests(self.tree, self.framework, seconds, self.python)
         self.seconds = max(LEAST_SECONDS, TIMES_LONGER * (time.monotonic() - started))
@@ -163,6 +166,9 @@ class Maker:
         fail_to_pass = tuple(name for name in self.passing if name not in good)
         if not 1 <= len(fail_to_pass) <= len(self.passing) // 2:
             return None
+        symptoms = {name: symptom(self.framework, run.log, name) for name in fail_to_pass}
+        if all(said.startswith(NONSENSE) for said in symptoms.values()):
+            return None
         without = hide(self.tree, fail_to_pass)
         if without is None:
             return None
@@ -172,7 +178,7 @@ class Maker:
             {file: mutated, **without},
             fail_to_pass,
             tuple(name for name in self.passing if name in good),
-            {name: _symptom(run.log, name) for name in fail_to_pass},
+            symptoms,
         )
 
 
@@ -203,20 +209,3 @@ def _passed(results: Results) -> set[str]:
 
 def _failed(status: Status) -> bool:
     return status in (Status.FAILED, Status.ERROR)
-
-
-def _symptom(log: str, test: str) -> str:
-    """The last line of what a failing test printed, which is its error."""
-    name = test.split(" ")[0].rpartition("::")[2]
-    inside = False
-    for line in log.splitlines():
-        if line.startswith(("FAIL: ", "ERROR: ", "____")):
-            inside = name in line
-        elif inside and (error := line.removeprefix("E   ")) and _is_error(error):
-            return error.strip()
-    return ""
-
-
-def _is_error(line: str) -> bool:
-    first = line.strip().split(":")[0].split(" ")[0]
-    return not line.startswith(" " * 4) and first.endswith(("Error", "Exception"))

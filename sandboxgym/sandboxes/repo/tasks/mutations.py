@@ -142,6 +142,13 @@ class _Text:
         start, end = self.span(node)
         return self.source[start:end]
 
+    def lines_of(self, node: ast.stmt) -> tuple[int, int] | None:
+        """All lines of a statement; None where it shares them with another one."""
+        start, end = self.span(node)
+        first, last = self.starts[node.lineno - 1], self.starts[node.end_lineno or node.lineno]
+        alone = not self.source[first:start].strip() and not self.source[end:last].strip()
+        return (first, last) if alone else None
+
     def between(self, left: ast.expr, right: ast.expr, operator: str) -> tuple[int, int] | None:
         """Where an operator stands between two operands; None where a comment is in the way."""
         start, end = self.span(left)[1], self.span(right)[0]
@@ -160,7 +167,8 @@ class _Finder:
         self.text = text
         self.name = name
         self.function = function
-        self.alike = _alike(function)
+        self.types = _types(function)
+        self.alike = _alike(function, self.types)
         self.mutations: list[Mutation] = []
         self.visitors: dict[type[ast.AST], Callable[..., None]] = {
             ast.Compare: self.comparison,
@@ -248,7 +256,7 @@ class _Finder:
         elif isinstance(name, ast.Attribute) and name.attr in _TWINS:
             end = self.text.span(name)[1]
             self.add("function", (end - len(name.attr), end), _TWINS[name.attr])
-        if len(node.args) >= 2 and not any(isinstance(one, ast.Starred) for one in node.args[:2]):
+        if len(node.args) >= 2 and self.may_be_confused(*node.args[:2]):
             first, second = node.args[:2]
             start, end = self.text.span(first)[0], self.text.span(second)[1]
             between = self.text.source[self.text.span(first)[1] : self.text.span(second)[0]]
@@ -257,6 +265,14 @@ class _Finder:
         for keyword in node.keywords:
             if keyword.arg is not None and len(node.keywords) == 1:
                 self.forget_keyword(node, keyword)
+
+    def may_be_confused(self, first: ast.expr, second: ast.expr) -> bool:
+        """Whether two arguments look alike, and are not known to be of different types."""
+        if type(first) is not type(second) or isinstance(first, ast.Starred):
+            return False
+        if isinstance(first, ast.Name) and isinstance(second, ast.Name):
+            return self.types.get(first.id) == self.types.get(second.id)
+        return True
 
     def forget_keyword(self, node: ast.Call, keyword: ast.keyword) -> None:
         """The only keyword argument, with the comma before it."""
@@ -276,7 +292,10 @@ class _Finder:
     def statements(self, body: list[ast.stmt]) -> None:
         for statement in body:
             if _can_be_forgotten(statement):
-                self.add("statement", self.text.span(statement), "pass")
+                if len(body) > 1:
+                    self.add("statement", self.text.lines_of(statement), "")
+                else:
+                    self.add("statement", self.text.span(statement), "pass")
 
     def defaults(self) -> None:
         arguments = self.function.args
@@ -285,17 +304,26 @@ class _Finder:
                 self.constant(default)
 
 
-def _alike(function: FunctionNode) -> dict[str, set[str]]:
-    """For each variable those of the same type, as far as annotations and assignments tell."""
-    groups: dict[str, set[str]] = {}
+def _types(function: FunctionNode) -> dict[str, str]:
+    """The types of variables, as far as they are written down."""
+    types: dict[str, str] = {}
     arguments = function.args
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         if argument.annotation is not None:
-            groups.setdefault(ast.unparse(argument.annotation), set()).add(argument.arg)
+            types[argument.arg] = ast.unparse(argument.annotation)
     for node in ast.walk(function):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            groups.setdefault(ast.unparse(node.annotation), set()).add(node.target.id)
-        elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store):
+            types[node.target.id] = ast.unparse(node.annotation)
+    return types
+
+
+def _alike(function: FunctionNode, types: dict[str, str]) -> dict[str, set[str]]:
+    """For each variable those that seem to be of the same type, such as others in its tuple."""
+    groups: dict[str, set[str]] = {}
+    for name, kind in types.items():
+        groups.setdefault(kind, set()).add(name)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store):
             names = {one.id for one in node.elts if isinstance(one, ast.Name) and one.id != "_"}
             groups[f"at {node.lineno}:{node.col_offset}"] = names
     alike: dict[str, set[str]] = {}

@@ -34,6 +34,13 @@ class Framework:
     command: tuple[str, ...]
     log_parser: str
 
+    def environment(self, tree: Path) -> dict[str, str]:
+        """Variables that the tests need: where the packages are, if not in the root."""
+        source = tree / "src"
+        if source.is_dir() and not (source / "__init__.py").exists():
+            return {"PYTHONPATH": "src"}
+        return {}
+
 
 UNITTEST = Framework("unittest", ("-m", "unittest", "-v"), "parse_log_unittest")
 PYTEST = Framework("pytest", ("-m", "pytest", "-rA", "-p", "no:cacheprovider"), "parse_log_flask")
@@ -68,7 +75,12 @@ def run_tests(
         seconds: When they are ended, with all processes that they started in their group.
         python: The interpreter that has what they need.
     """
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        **framework.environment(tree),
+    }
     process = subprocess.Popen(
         [python, *framework.command],
         cwd=tree,
