@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,32 +37,30 @@ def python():
 @pytest.mark.parametrize(
     "file", ["test_overlay_contract.py", "test_attacks.py", "test_overlay_twins.py"]
 )
-def test_all_that_holds_for_root_holds_for_a_user(python, file, tmp_path_factory):
+def test_all_that_holds_for_root_holds_for_a_user(python, file):
     packages = [path for path in sys.path if path.endswith("-packages")]
     if not all(readable_by_others(Path(path)) for path in (ROOT, *packages)):
         pytest.skip("this installation is not readable for other users")
-    home = tmp_path_factory.mktemp("home")
-    os.chown(home, NOBODY, NOBODY)
-    for folder in (home, *home.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o011)
-    done = subprocess.run(
-        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", HERE / file],
-        cwd=ROOT,
-        user=NOBODY,
-        group=NOBODY,
-        extra_groups=[],
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "TMPDIR": str(home),
-            "PYTHONPATH": os.pathsep.join([*packages, str(ROOT)]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    with tempfile.TemporaryDirectory() as home:  # not pytest's, which is closed to other users
+        os.chown(home, NOBODY, NOBODY)
+        done = subprocess.run(
+            [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", HERE / file],
+            cwd=ROOT,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": home,
+                "TMPDIR": home,
+                "PYTHONPATH": os.pathsep.join([*packages, str(ROOT)]),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
     last = done.stdout.strip().rpartition("\n")[2]
     if done.returncode == 0 and "passed" not in last:
         pytest.skip(f"not for a user without privileges here: {last}")
