@@ -92,6 +92,10 @@ class RepoEnv(ShellEnv):
             raise InvalidOptionsError(f"a RepoEnv has no options to reset; got {sorted(options)}")
         return self.task
 
+    def shared_arguments(self) -> dict[str, Any]:
+        """The backend, and the tree: the folder it was copied from may be another one by now."""
+        return {**super().shared_arguments(), "repository": self.task.base}
+
     def spec_kwargs(self) -> dict[str, Any]:
         """The tree, and what decides how commands go, what is seen and how it is graded."""
         return {

@@ -6,6 +6,7 @@ the agent submits, and what it changed is graded in a sandbox in which it never 
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
@@ -133,10 +134,17 @@ class ShellEnv(ForkableEnv[Observation, Action]):
 
     def spawn(self) -> ShellEnv:
         """Another environment on the same backend, so that it can go on from this one's moments."""
-        new = super().spawn()
-        assert isinstance(new, ShellEnv)
-        new._backend = self._backend
+        given = inspect.signature(type(self)).bind(
+            *self._constructor.args, **self._constructor.kwargs
+        )
+        new = type(self)(**{**given.arguments, **self.shared_arguments()})
+        new.spec = self.spec
+        new._spec_of_sandbox = self._spec_of_sandbox
         return new
+
+    def shared_arguments(self) -> dict[str, Any]:
+        """Arguments for other environments of the same kind that are not to be made again."""
+        return {"backend": self._backend}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sandboxgym.core.errors import UncapturedStateError
@@ -186,3 +188,10 @@ class BackendContract:
     def test_a_moment_of_another_backend_is_refused(self, sandbox, other_backend):
         with pytest.raises(SandboxError, match="another backend"):
             other_backend.fork(sandbox.snapshot())
+
+    def test_a_moment_above_another_base_is_forked_and_not_restored(self, sandbox, backend, base):
+        with backend.create(replace(base, workdir="/")) as other:
+            moment = other.snapshot()
+        with pytest.raises(SandboxError, match="another base"):
+            sandbox.restore(moment)
+        assert sandbox.run("pwd").output == "/repo\n"

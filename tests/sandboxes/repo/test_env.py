@@ -284,6 +284,18 @@ class TestForking:
         left.close()
         right.close()
 
+    def test_forks_do_not_look_at_the_folder_again(self, tmp_path, backend):
+        (tmp_path / "file").write_text("then")
+        env = RepoEnv(tmp_path, commit=None)
+        env.reset(seed=1)
+        (tmp_path / "file").write_text("now")
+        [twin] = sg.fork(env, 1)
+        twin.reset()
+        assert twin.step("cat file")[0] == shown("then")
+        assert twin._backend is env._backend
+        env.close()
+        twin.close()
+
     def test_a_moment_is_restored_after_its_maker_was_closed(self, env, make):
         env.step("x=5; echo kept > file")
         snapshot = env.snapshot()

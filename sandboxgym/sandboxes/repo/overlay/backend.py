@@ -308,6 +308,8 @@ class OverlaySandbox:
     def restore(self, checkpoint: Checkpoint) -> None:
         """Return to a moment of this or of another sandbox of the same backend."""
         moment = self.backend._own(checkpoint)
+        if moment.base != self._moment.base:
+            raise SandboxError("this checkpoint is one above another base: fork it instead")
         self._ask("restore", layers=[layer.name for layer in moment.layers])
         self._moment = moment
 

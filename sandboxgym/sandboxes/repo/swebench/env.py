@@ -70,7 +70,6 @@ class SWEBenchEnv(ShellEnv):
         found, base_of_shipped = _read(rows)
         self._rows = _chosen(found, instances)
         self._base_of = base_of or base_of_shipped or FromClones(repos, setup).base
-        self._own_python = base_of is not None or base_of_shipped is not None
         self.dense = dense
         self.test_seconds = test_seconds
         self._tasks: dict[str, Task] = {}
@@ -105,6 +104,18 @@ class SWEBenchEnv(ShellEnv):
             raise SpecMismatchError(f"the snapshot is of the task {name}, which is not here")
         return self._task_of(self._rows[name])
 
+    def spawn(self) -> SWEBenchEnv:
+        """Another environment on the same backend, which need not make known tasks again."""
+        new = super().spawn()
+        assert isinstance(new, SWEBenchEnv)
+        new._tasks = self._tasks
+        return new
+
+    def shared_arguments(self) -> dict[str, Any]:
+        """The backend, and the rows as they were read."""
+        rows = list(self._rows.values())
+        return {**super().shared_arguments(), "rows": rows, "base_of": self._base_of}
+
     def spec_kwargs(self) -> dict[str, Any]:
         """The tasks, and what decides how commands go, what is seen and how it is graded."""
         return {
@@ -116,12 +127,11 @@ class SWEBenchEnv(ShellEnv):
 
     def _task_of(self, row: Row) -> Task:
         if row.instance_id not in self._tasks:
-            python = "python3" if self._own_python else toolchain.INTERPRETER
             self._tasks[row.instance_id] = Task(
                 name=row.instance_id,
                 base=self._base_of(row),
                 statement=row.problem_statement,
-                reward=HiddenTests(row, python, self.test_seconds, self.dense),
+                reward=HiddenTests(row, self.test_seconds, self.dense),
                 protected=protected_files(row),
             )
         return self._tasks[row.instance_id]

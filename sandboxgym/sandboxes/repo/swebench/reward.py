@@ -24,17 +24,15 @@ class TestsTooSlowError(RuntimeError):
 
 @dataclass(frozen=True)
 class HiddenTests:
-    """The reward function of a row.
+    """The reward function of a row. The tests run with the `python3` of the base.
 
     Attributes:
         row: The task.
-        python: The interpreter of its sandboxes.
         seconds: How long its tests may take.
         dense: Whether a part of what was to be fixed is worth a part of the reward.
     """
 
     row: Row
-    python: str
     seconds: float
     dense: bool = False
 
@@ -63,7 +61,7 @@ class HiddenTests:
 
     def _verdicts(self, submission: Submission) -> Verdicts:
         todo = plan.plan_of(self.row)
-        job = verdicts.job_of(todo, submission.workdir, self.python)
+        job = verdicts.job_of(todo, submission.workdir)
         tests = self.row.test_patch.encode("utf-8", "surrogateescape")
         with submission.patched(tests) as sandbox:
             done = sandbox.run(

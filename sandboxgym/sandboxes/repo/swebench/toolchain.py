@@ -26,7 +26,6 @@ from sandboxgym.sandboxes.repo.swebench.rows import Setup
 
 VENV, PYTHON = "/opt/venv", "/opt/python"
 """Where sandboxes see them."""
-INTERPRETER = f"{VENV}/bin/python"
 
 _FORMAT = 1  # of what is in the cache
 _BUILD_SECONDS = 900
