@@ -32,15 +32,18 @@ def plan(
     return TestPlan(runner, arguments, {**alone, **(environment or {})}, (), files)
 
 
-def run(folder: Path, what: TestPlan) -> tuple[Job, str]:
+def run(
+    folder: Path, what: TestPlan, python: str = sys.executable, user: int | None = None
+) -> tuple[Job, str]:
     """The job, and what its command printed."""
-    job = job_of(what, str(folder), shlex.quote(sys.executable))
+    job = job_of(what, str(folder), shlex.quote(python))
     done = subprocess.run(
         ["bash", "-c", job.command],
         input=job.stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         timeout=120,
+        user=user,
         check=False,
     )
     return job, done.stdout.decode("utf-8", "replace")

@@ -7,13 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from sandboxgym.sandboxes.repo.swebench.names import looked_up
 from sandboxgym.sandboxes.repo.swebench.parsers import PARSERS
 from sandboxgym.sandboxes.repo.swebench.parsers.pytest_logs import parse_pytest
 from sandboxgym.sandboxes.repo.swebench.parsers.sympy_logs import parse_sympy
 from sandboxgym.sandboxes.repo.swebench.parsers.unittest_logs import parse_unittest
 from sandboxgym.sandboxes.repo.swebench.rows import read_rows
-from sandboxgym.sandboxes.repo.swebench.status import Status
+from sandboxgym.sandboxes.repo.swebench.status import Status, worst
 from tests.sandboxes.repo.swebench.running import Runner, plan, verdicts, write
 from tests.sandboxes.repo.swebench.test_verdicts import PYTEST_CASES, UNITTEST_CASES
 
@@ -133,7 +136,7 @@ def test_a_forged_summary_before_the_real_one_does_not_count() -> None:
         ("Applying x.0002_y...test_a (m.C) ... ok", {"test_a (m.C)": "PASSED"}),
         ("FAIL: test_a (m.C) (i=1)\n" + "-" * 70, {"test_a (m.C)": "FAILED"}),
         ("ERROR: test_a (m.C)\nWhat.\n", {"test_a (m.C)": "ERROR", "What.": "ERROR"}),
-        ("test_a (m.C) ... test_b (m.C) ... ok", {"test_a (m.C)": None}),
+        ("test_a (m.C) ... test_b (m.C) ... ok", {"test_a (m.C)": None, "test_b (m.C)": "PASSED"}),
         ("ok\nfine ... maybe", {}),
         ("With f(..., x=1), it is ... ok", {"With f(..., x=1), it is": "PASSED"}),
         ("test_a (m.C) ... ok\nFAIL: test_a (m.C) [sub]", {"test_a (m.C)": "FAILED"}),
@@ -194,3 +197,40 @@ def test_every_parser_that_verified_names_is_here(shared_data: Path) -> None:
     rows = read_rows(shared_data / "swebench" / "verified.jsonl.gz")
 
     assert len({row.log_parser for row in rows}) == 12
+
+
+PARAMETERS = st.text(
+    st.characters(exclude_categories=("C", "Z"), include_characters=" "), min_size=1, max_size=20
+).filter(lambda text: "] - " not in f"{text}]" and "]" not in text and text == text.strip())
+TESTS = st.from_regex(
+    r"[a-z_]{1,8}/test_[a-z]{1,8}\.py(::T[a-z]{0,5})?::test_\w{0,8}", fullmatch=True
+)
+STATUSES = st.sampled_from([Status.PASSED, Status.FAILED, Status.ERROR, Status.XFAIL])
+
+
+@given(tests=st.dictionaries(st.tuples(TESTS, st.none() | PARAMETERS), STATUSES, max_size=8))
+def test_any_summary_of_pytest_is_read_as_it_was_written(
+    tests: dict[tuple[str, str | None], Status],
+) -> None:
+    named = {
+        test if parameter is None else f"{test}[{parameter}]": status
+        for (test, parameter), status in tests.items()
+    }
+    reasons = {Status.FAILED: " - why [not] - x"}
+    lines = [
+        f"\x1b[31m{status.value}\x1b[0m {name}{reasons.get(status, '')}"
+        for name, status in named.items()
+    ]
+
+    results = parse_pytest("\n".join(["PASSED a.py::forged", HEADING, *lines, "== 1 passed =="]))
+
+    assert results == named
+    cut = {name: name.split()[0] for name in named}
+    for name, status in looked_up(cut.values(), results).items():
+        of_this_name = [named[whole] for whole, short in cut.items() if short == name]
+        assert status == (named[name] if name in named else worst(of_this_name))
+
+
+@given(st.text(max_size=300), st.sampled_from(sorted(PARSERS)))
+def test_any_text_can_be_parsed(log: str, parser: str) -> None:
+    assert all(isinstance(status, Status) for status in PARSERS[parser](log).values())

@@ -86,31 +86,32 @@ def test_reports_on_all_rows_of_verified_are_the_same(peer_python: str, shared_d
     draw = random.Random(7)
     rows = read_rows(shared_data / "swebench" / "verified.jsonl.gz")
     logs: list[str] = []
+    all_skipped: list[set[str]] = []
     some = [Status.PASSED, Status.FAILED, Status.ERROR, Status.SKIPPED]
     for at, row in enumerate(rows):
         names = [name for name in (*row.fail_to_pass, *row.pass_to_pass) if is_test(name)]
         weights = ((1, 0, 0, 0), (97, 1, 1, 1), (25, 25, 25, 25))[at % 3]
-        log = _log_of(row, {name: draw.choices(some, weights)[0] for name in names})
-        logs.append(log)
+        statuses = {name: draw.choices(some, weights)[0] for name in names}
+        logs.append(_log_of(row, statuses))
+        all_skipped.append({name for name in names if statuses[name] is Status.SKIPPED})
 
     asked = [_question(row.log_parser, log, row) for row, log in zip(rows, logs, strict=True)]
     answers = _ask(peer_python, asked)
 
     solved = 0
-    for row, log, answer in zip(rows, logs, answers, strict=True):
-        ours = grade(row, PARSERS[row.log_parser](log))
-        theirs = answer["report"]
+    for at, row in enumerate(rows):
+        ours = grade(row, PARSERS[row.log_parser](logs[at]))
+        theirs = answers[at]["report"]
         assert set(ours.fixed) == set(theirs["FAIL_TO_PASS"]["success"]), row.instance_id
         if all(is_test(name) for name in row.pass_to_pass):
             kept = set(theirs["PASS_TO_PASS"]["success"])
-            if row.log_parser == "parse_log_sympy":  # Theirs does not read what SymPy skipped.
-                kept |= {
-                    name
-                    for name in set(row.pass_to_pass) - kept
-                    if f"{name} no s" in log.split("\n")
-                }
-            assert set(ours.kept) == kept, row.instance_id
-            assert ours.resolved or not answer["resolved"], row.instance_id
+            if row.log_parser in ("parse_log_sympy", "parse_log_seaborn"):
+                kept |= all_skipped[at] & set(row.pass_to_pass)  # These do not read it.
+            differ = set(ours.kept) ^ kept
+            if at % 3:  # For theirs, a cut name is also that of tests with a longer first word.
+                differ = {name for name in differ if name.count("[") <= name.count("]")}
+            assert not differ, row.instance_id
+            assert ours.resolved or not answers[at]["resolved"], row.instance_id
         solved += ours.resolved
     assert solved >= len(rows) // 3
 

@@ -20,11 +20,11 @@ import re
 from sandboxgym.sandboxes.repo.swebench.parsers.text import lines_of
 from sandboxgym.sandboxes.repo.swebench.status import Results, Status, note
 
-_TEST = r"\w+ \([\w.<>]+\)"
+_TEST = r"\w+ \([\w<>]+\.[\w.<>]+\)"
 _TITLE = re.compile(_TEST)
-# What was printed before without a newline may stand in front of the name, and the parameters of a
-# part of the test behind it.
-_STARTED = re.compile(rf".*?\b(?P<name>{_TEST})(?: [(\[].*[)\]])? \.\.\. ?(?P<rest>.*)")
+# What was printed before without a newline may stand in front of the name, also the name of a test
+# of which nothing was said (a part of it failed); and the parameters of a part of it behind it.
+_STARTED = re.compile(rf".*\b(?P<name>{_TEST})(?: [(\[].*[)\]])? \.\.\. ?(?P<rest>.*)")
 _STARTED_BY_DOCSTRING = re.compile(r"(?P<name>\S.*) \.\.\. ?(?P<rest>.*)")
 _OUTCOMES = {
     "ok": Status.PASSED,
