@@ -37,6 +37,10 @@ class SandboxError(SandboxGymError, RuntimeError):
     """A sandbox could not be made, or was lost; nothing of it is left."""
 
 
+class SandboxBrokenError(SandboxError):
+    """A sandbox could not do what it was asked to, for what is in it or for want of something."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What the commands of a sandbox may use. What goes over a limit fails, and says so.

@@ -16,7 +16,13 @@ from pathlib import PurePosixPath
 
 from sandboxgym.core.errors import SandboxGymError
 from sandboxgym.sandboxes.repo import pytest_settings
-from sandboxgym.sandboxes.repo.backend import Backend, Checkpoint, Sandbox, SandboxError
+from sandboxgym.sandboxes.repo.backend import (
+    Backend,
+    Checkpoint,
+    CommandResult,
+    Sandbox,
+    SandboxError,
+)
 from sandboxgym.sandboxes.repo.bases import WORKDIR
 
 PROTECTED = (
@@ -107,6 +113,13 @@ class PatchError(SandboxGymError, RuntimeError):
     """What an agent left cannot be made into a patch, or a patch cannot be applied."""
 
 
+class NoRoomError(PatchError):
+    """The disk of the sandboxes is full."""
+
+    def __init__(self) -> None:
+        super().__init__("the disk is full, so that nothing can be graded")
+
+
 @dataclass(frozen=True)
 class Patch:
     """What an agent changed.
@@ -147,6 +160,7 @@ def capture(
     grader = backend.fork(pristine, views={_VIEW: agent}, fresh_shell=True)
     try:
         done = grader.run(f"pristine={shlex.quote(workdir)}\n{_BEGIN}")
+        check_room(done)
         if done.returncode != 0:
             raise SandboxError(f"git could not look at the pristine tree: {done.output.strip()}")
         _do(grader, _LOOK_AT_AGENT)
@@ -174,8 +188,21 @@ def apply(sandbox: Sandbox, patch: bytes, workdir: str = WORKDIR) -> None:
     if not patch.strip():
         return
     done = sandbox.run(f"(pristine={shlex.quote(workdir)}\n{_APPLY})", stdin=patch)
+    check_room(done)
     if done.returncode != 0:
         raise PatchError(f"the patch does not apply: {done.output.strip()}")
+
+
+def check_room(done: CommandResult) -> None:
+    """See that a command of a grader had room for what it wrote.
+
+    The agent's files take it: had this no consequence, an agent could fill the disk to escape.
+
+    Raises:
+        NoRoomError: It had none.
+    """
+    if "disk" in done.limits_reached:
+        raise NoRoomError
 
 
 def is_protected(name: str, more: Iterable[str] = ()) -> bool:
@@ -230,6 +257,7 @@ def _read(grader: Sandbox, path: str) -> bytes:
 
 def _do(grader: Sandbox, command: str, stdin: bytes = b"") -> None:
     done = grader.run(command, stdin=stdin)
+    check_room(done)
     if done.timed_out:
         raise PatchError("the changes cannot be made into a patch: it takes git too long")
     if done.returncode != 0:

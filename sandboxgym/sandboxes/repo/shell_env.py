@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sandboxgym.core import codec
 from sandboxgym.core.digest import digest
 from sandboxgym.core.env import ForkableEnv
-from sandboxgym.core.errors import SnapshotCorruptError, SnapshotError
+from sandboxgym.core.errors import SnapshotCorruptError, SnapshotError, UncapturedStateError
 from sandboxgym.core.snapshot import Fidelity
 from sandboxgym.sandboxes.repo.backend import (
     Backend,
@@ -23,6 +23,7 @@ from sandboxgym.sandboxes.repo.backend import (
     CommandResult,
     Limits,
     Sandbox,
+    SandboxBrokenError,
     SandboxError,
 )
 from sandboxgym.sandboxes.repo.spaces import Action, ShellActions, observation_space, parsed
@@ -32,6 +33,7 @@ Observation: TypeAlias = dict[str, Any]
 Info: TypeAlias = dict[str, Any]
 
 MAX_STATEMENT = 1_000_000
+_BROKEN = "this sandbox was broken from inside and cannot go on"
 
 
 @dataclass(frozen=True)
@@ -164,9 +166,12 @@ class ShellEnv(ForkableEnv[Observation, Action]):
         """Run a command, or submit."""
         command = parsed(action)
         with _Losing(self):
-            if command is None:
-                return self._submit()
-            result = self._living().run(command)
+            try:
+                if command is None:
+                    return self._submit()
+                result = self._living().run(command)
+            except SandboxBrokenError as error:
+                return self._give_up(command, error)
         observation, info = self._shown(command, result)
         return observation, 0.0, False, False, info
 
@@ -179,7 +184,10 @@ class ShellEnv(ForkableEnv[Observation, Action]):
         sandbox = self._living()
         assert self._task is not None
         assert self._pristine is not None
-        moment = sandbox.snapshot(allow_process_loss=self.allow_process_loss)
+        try:
+            moment = sandbox.snapshot(allow_process_loss=self.allow_process_loss)
+        except SandboxBrokenError as error:
+            raise UncapturedStateError(f"this sandbox cannot be captured: {error}") from error
         return Held(self._backend, self._task, self._pristine, moment, self._seen)
 
     def resume(self, held: Held) -> bool:
@@ -259,9 +267,27 @@ class ShellEnv(ForkableEnv[Observation, Action]):
             self._task.protected,
             self._task.base.workdir,
         )
-        observation, info = self._shown(None, CommandResult("", 0))
-        info |= {"reward_valid": self.grade.valid, "failure_reason": self.grade.reason}
-        return observation, float(self.grade.reward), True, False, info
+        return self._ended(None, CommandResult("", 0), self.grade)
+
+    def _give_up(
+        self, command: str | None, error: SandboxBrokenError
+    ) -> tuple[Observation, float, bool, bool, Info]:
+        """End the episode where the agent broke its sandbox: others can still be made.
+
+        Raises:
+            SandboxError: They cannot, so it is no fault of the agent's.
+        """
+        assert self._pristine is not None
+        self._backend.fork(self._pristine).close()
+        self.grade = Grade(0.0, reason=_BROKEN, details={"error": str(error)})
+        return self._ended(command, CommandResult(f"{_BROKEN}\n", 1), self.grade)
+
+    def _ended(
+        self, command: str | None, result: CommandResult, grade: Grade
+    ) -> tuple[Observation, float, bool, bool, Info]:
+        observation, info = self._shown(command, result)
+        info |= {"reward_valid": grade.valid, "failure_reason": grade.reason}
+        return observation, float(grade.reward), True, False, info
 
     def _shown(self, cause: str | None, result: CommandResult) -> tuple[Observation, Info]:
         """What is shown of a command, noted down with what led to it."""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from sandboxgym.sandboxes.repo import patch
 from sandboxgym.sandboxes.repo.backend import Backend, Checkpoint, Sandbox, SandboxError
 from sandboxgym.sandboxes.repo.bases import WORKDIR
-from sandboxgym.sandboxes.repo.patch import Patch, PatchError
+from sandboxgym.sandboxes.repo.patch import NoRoomError, Patch, PatchError
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Submission:
         try:
             try:
                 patch.apply(sandbox, tests, self.workdir)
+            except NoRoomError:
+                raise
             except PatchError as error:
                 raise SandboxError(f"the tests do not fit the pristine tree: {error}") from error
             patch.apply(sandbox, self.patch.text, self.workdir)
@@ -109,6 +111,7 @@ def by_test_command(command: str, seconds: float | None = None) -> Reward:
     def reward(submission: Submission) -> Grade:
         with submission.patched() as sandbox:
             done = sandbox.run(command, seconds)
+        patch.check_room(done)
         if done.timed_out:
             return Grade(0.0, reason="the tests did not end in time")
         if done.returncode != 0:

@@ -190,8 +190,9 @@ class BackendContract:
             other_backend.fork(sandbox.snapshot())
 
     def test_a_moment_above_another_base_is_forked_and_not_restored(self, sandbox, backend, base):
-        with backend.create(replace(base, workdir="/")) as other:
-            moment = other.snapshot()
+        other = backend.create(replace(base, workdir="/"))
+        moment = other.snapshot()
+        other.close()
         with pytest.raises(SandboxError, match="another base"):
             sandbox.restore(moment)
         assert sandbox.run("pwd").output == "/repo\n"

@@ -253,6 +253,28 @@ class TestSubmissions:
         assert (reward, info["reward_valid"]) == (0.0, True)
         assert "no folder /repo" in info["failure_reason"]
 
+    @pytest.mark.parametrize(
+        "command", ["mv /etc /etc2; ln -s etc2 /etc", "rm -rf --no-preserve-root / 2>/dev/null"]
+    )
+    def test_breaking_the_sandbox_is_no_way_out(self, env, command):
+        env.step(command)
+        observation, reward, terminated, _, info = env.step({"submit": True})
+        assert (reward, terminated, info["reward_valid"]) == (0.0, True, True)
+        assert observation["output"] == "this sandbox was broken from inside and cannot go on\n"
+        with pytest.raises(UncapturedStateError, match="cannot be captured"):
+            env.snapshot()
+        env.reset()
+        env.step(FIX)
+        assert env.step({"submit": True})[1] == 1.0
+
+    def test_filling_the_disk_is_no_way_out(self, make):
+        env = make(backend=None, limits=Limits(seconds=20, disk=8 * 2**20))
+        env.reset(seed=1)
+        env.step(f"{FIX}; head -c 9000000 /dev/zero > /tmp/big")
+        _, reward, _, _, info = env.step({"submit": True})
+        assert (reward, info["reward_valid"]) == (0.0, True)
+        assert "the disk is full" in info["failure_reason"]
+
     def test_a_tree_may_lie_elsewhere(self, make, tree, tmp_path, base_cache):
         subprocess.run(["cp", "-r", f"{tree}/.", tmp_path / "it's here"], check=True)
         git = ["git", "-C", tmp_path / "it's here", "-c", "user.name=a", "-c", "user.email=a@b"]

@@ -33,6 +33,7 @@ from sandboxgym.sandboxes.repo.backend import (
     Checkpoint,
     CommandResult,
     Limits,
+    SandboxBrokenError,
     SandboxError,
 )
 from sandboxgym.sandboxes.repo.overlay import wire
@@ -340,7 +341,7 @@ class OverlaySandbox:
         except wire.ClosedError as error:
             raise SandboxError(f"the sandbox was lost while it was asked to {what}") from error
         if "error" in head:
-            raise SandboxError(f"the sandbox could not {what}: {head['error']}")
+            raise SandboxBrokenError(f"the sandbox could not {what}: {head['error']}")
         return head, answer
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sandboxgym.sandboxes.repo.backend import SandboxError
-from sandboxgym.sandboxes.repo.patch import Patch
+from sandboxgym.sandboxes.repo.patch import Patch, PatchError, check_room
 from sandboxgym.sandboxes.repo.submission import Grade, Submission
 from sandboxgym.sandboxes.repo.swebench import grading, plan, verdicts
 from sandboxgym.sandboxes.repo.swebench.parsers import PARSERS
@@ -67,6 +67,7 @@ class HiddenTests:
             done = sandbox.run(
                 job.command, self.seconds, stdin=job.stdin, output=verdicts.MAX_OUTPUT
             )
+        check_room(done)
         if done.timed_out:
             raise TestsTooSlowError
         return verdicts.read(job, todo, done.output, PARSERS[self.row.log_parser])
@@ -74,6 +75,6 @@ class HiddenTests:
     def _works_at_all(self, submission: Submission) -> bool:
         try:
             self._verdicts(replace(submission, patch=_NOTHING))
-        except (VerdictError, TestsTooSlowError, SandboxError):
+        except (VerdictError, TestsTooSlowError, SandboxError, PatchError):
             return False
         return True
