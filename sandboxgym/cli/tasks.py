@@ -114,9 +114,9 @@ def _mutate(options: argparse.Namespace) -> int:
         raise UnusableInputError(str(error)) from error
     if not made:
         raise UnusableInputError(
-            f"no task was made of {options.path}: no mistake was noticed by at least one and at most "
-            "half of its tests. Do they import the code from this repository, rather than an "
-            "installed copy of it?"
+            f"no task was made of {options.path}: there is no mistake that at least one and at "
+            "most half of its tests notice. Do they import the code from this repository, rather "
+            "than an installed copy of it?"
         )
     print(f"{made} tasks in {out}")
     return OK

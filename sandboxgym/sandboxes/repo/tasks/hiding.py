@@ -55,31 +55,31 @@ def _without(text: str, names: set[tuple[str, ...]]) -> str | None:
     """A module without some functions; classes that have nothing left go as well."""
     lines = text.splitlines(keepends=True)
     found: set[tuple[str, ...]] = set()
-    gone: list[tuple[int, int]] = []
 
-    def leave_out(body: list[ast.stmt], prefix: tuple[str, ...]) -> bool:
-        """Note down which lines go; says whether nothing is left."""
-        left = len(body)
+    def gone(body: list[ast.stmt], prefix: tuple[str, ...]) -> list[ast.stmt]:
+        """What goes of the statements of a module or a class."""
+        leaving: list[ast.stmt] = []
         for node in body:
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                continue
-            path = (*prefix, node.name)
-            is_class = isinstance(node, ast.ClassDef)
-            if path in names and not is_class:
-                found.add(path)
-            elif not (is_class and leave_out(node.body, path)):
-                continue
-            left -= 1
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            assert node.end_lineno is not None
-            gone.append((first - 1, node.end_lineno))
-        return left == 0
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                path = (*prefix, node.name)
+                if path in names:
+                    found.add(path)
+                    leaving.append(node)
+            elif isinstance(node, ast.ClassDef):
+                of_class = gone(node.body, (*prefix, node.name))
+                leaving += [node] if len(of_class) == len(node.body) else of_class
+        return leaving
 
-    leave_out(ast.parse(text).body, ())
+    leaving = gone(ast.parse(text).body, ())
     if found != names:
         return None
-    for first, end in sorted(gone, reverse=True):
+    spans = []
+    for node in leaving:
+        decorators = getattr(node, "decorator_list", [])
+        assert node.end_lineno is not None
+        spans.append((min([node.lineno, *(one.lineno for one in decorators)]), node.end_lineno))
+    for first, end in sorted(spans, reverse=True):
         while end < len(lines) and not lines[end].strip():
             end += 1  # The blank lines behind go too; those before part what is left.
-        del lines[first:end]
+        del lines[first - 1 : end]
     return "".join(lines).rstrip("\n") + "\n"
