@@ -8,7 +8,11 @@ import pytest
 import sandboxgym as sg
 from sandboxgym.sandboxes.repo.backend import Limits
 from sandboxgym.sandboxes.repo.baseline import Agent, solve
+from sandboxgym.sandboxes.repo.bases import commit_anew
+from sandboxgym.sandboxes.repo.swebench.rows import row_of
 from sandboxgym.sandboxes.repo.tasks import shipped_tasks
+from sandboxgym.sandboxes.repo.tasks.repositories import tasks_of_repository
+from sandboxgym.sandboxes.repo.tasks.shipped import copy_package
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
 ROWS = {row.instance_id: row for row in shipped_tasks()}
@@ -82,22 +86,37 @@ def test_the_agent_submits_nothing_where_it_finds_nothing(env):
 def test_an_edit_that_fails_is_undone(env):
     observation, _ = env.reset(options={"instance_id": SOLVED})
     agent = Agent(env, observation["output"])
-    edits = agent.study()
-    assert not agent.attempt(edits[0])
+    _, wrong = agent.study()[:2]
+    assert not agent.attempt(wrong)
     assert agent.run("git status --porcelain") == ("", 0)
 
 
 def test_branches_at_the_edit_are_independent(env):
     observation, _ = env.reset(options={"instance_id": SOLVED})
     agent = Agent(env, observation["output"])
-    edits = agent.study()
+    right, wrong = agent.study()[:2]
     twins = sg.fork(env, 2)
     try:
-        right = next(e for e in edits if e.mutation.text == "or" and "calculate" in str(e))
-        results = [Agent(twins[0], "").attempt(edits[0]), Agent(twins[1], "").attempt(right)]
+        results = [Agent(twins[0], "").attempt(wrong), Agent(twins[1], "").attempt(right)]
         assert results == [False, True]
         assert [Agent(twin, "").submit() for twin in twins] == [0.0, 1.0]
     finally:
         for twin in twins:
             twin.close()
     assert agent.run("git status --porcelain") == ("", 0)
+
+
+def test_tasks_of_an_own_repository_are_graded(env, tmp_path):
+    copy_package("spans", tmp_path / "spans")
+    commit_anew(tmp_path / "spans")
+    row = row_of(next(tasks_of_repository(tmp_path / "spans", seed=1)))
+    backend = env.unwrapped._backend
+    own = gym.make("sandboxgym/SWEBench-v0", rows=[row], repos=tmp_path, backend=backend)
+    try:
+        own.reset()
+        assert own.step({"submit": True})[1] == 0.0
+        own.reset()
+        own.step(f"git apply - <<'END'\n{row.patch}END")
+        assert own.step({"submit": True})[1] == 1.0
+    finally:
+        own.close()
