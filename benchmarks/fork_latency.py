@@ -2,6 +2,7 @@
 
     python benchmarks/fork_latency.py --out fork_latency.json            # generated houses
     python benchmarks/fork_latency.py --games-dir DATA --split valid_seen
+    python benchmarks/fork_latency.py --sandbox repo                     # see repo_forks.py
 
 Times are in microseconds: median and 10th and 90th percentile over many calls, through the whole
 stack that `gymnasium.make` builds. Memory is the resident set of this process, in MiB.
@@ -31,15 +32,12 @@ DEPTHS = (0, 10, 25, 49)
 
 def main() -> None:
     args = arguments()
-    make = maker(args)
-    result = {
-        "machine": {"python": platform.python_version(), "cpu": platform.machine()},
-        "games": args.games_dir or f"synthetic {args.difficulty}",
-        "latency": [latency(make, depth, args.calls) for depth in DEPTHS],
-        "round_trips": round_trips(make, args.round_trips),
-        "live_forks": live_forks(make, args.forks),
-        "resets": resets(make, args.resets),
-    }
+    if args.sandbox == "repo":
+        from benchmarks.repo_forks import repo_fork_latencies
+
+        result = repo_fork_latencies()
+    else:
+        result = alfworld(args)
     text = json.dumps(result, indent=2)
     print(text)
     if args.out:
@@ -47,8 +45,21 @@ def main() -> None:
         args.out.write_text(text + "\n")
 
 
+def alfworld(args: argparse.Namespace) -> dict[str, Any]:
+    make = maker(args)
+    return {
+        "machine": {"python": platform.python_version(), "cpu": platform.machine()},
+        "games": args.games_dir or f"synthetic {args.difficulty}",
+        "latency": [latency(make, depth, args.calls) for depth in DEPTHS],
+        "round_trips": round_trips(make, args.round_trips),
+        "live_forks": live_forks(make, args.forks),
+        "resets": resets(make, args.resets),
+    }
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sandbox", choices=("alfworld", "repo"), default="alfworld")
     parser.add_argument("--games-dir", help="ALFWorld's data; generated houses without it")
     parser.add_argument("--split", default="valid_seen")
     parser.add_argument("--difficulty", default="normal", help="of generated houses")

@@ -56,3 +56,13 @@ def register_all() -> None:
             f"sandboxgym.sandboxes.text.{entry_point}",
             max_episode_steps=limit,
         )
+    register(
+        "sandboxgym/Repo-v0",
+        "sandboxgym.sandboxes.repo.env:RepoEnv",
+        max_episode_steps=50,
+    )
+    register(
+        "sandboxgym/SWEBench-v0",
+        "sandboxgym.sandboxes.repo.swebench.env:SWEBenchEnv",
+        max_episode_steps=50,
+    )

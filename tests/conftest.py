@@ -19,6 +19,24 @@ def shared_data() -> Path:
     return folder
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--repos",
+        default=os.environ.get("SANDBOXGYM_REPOS"),
+        metavar="DIR",
+        help="clones of real repositories, named owner__name, for tests with SWE-bench's rows",
+    )
+
+
+@pytest.fixture(scope="session")
+def real_repos(request: pytest.FixtureRequest) -> Path:
+    """The folder with clones of real repositories."""
+    given = request.config.getoption("--repos")
+    if given is None:
+        pytest.skip("no clones of real repositories: pass --repos DIR, or set SANDBOXGYM_REPOS")
+    return Path(given)
+
+
 @pytest.fixture(scope="session")
 def alfworld_games(shared_data: Path, request: pytest.FixtureRequest) -> Path:
     """The real ALFWorld games, unpacked once into pytest's cache: the folder `json_2.1.1`."""

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from sandboxgym.sandboxes.repo.backend import Limits
+from tests.sandboxes.repo.conftest import make_overlay_backend
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NEED_SANDBOXES = {"repo.md"}
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -22,6 +26,8 @@ def examples(page: Path) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if examples(p)], ids=lambda p: p.name)
 def test_examples_run(page, tmp_path):
+    if page.name in NEED_SANDBOXES:
+        make_overlay_backend(Limits()).close()  # or the test is skipped, with the reason
     program = ""
     for line, code in examples(page):
         program += "\n" * (line - program.count("\n")) + code  # errors have the page's line numbers

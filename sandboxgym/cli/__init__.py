@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sandboxgym.cli import bench, check, doctor, play, store
+from sandboxgym.cli import bench, check, doctor, play, store, tasks
 from sandboxgym.cli import list as list_
 from sandboxgym.cli.outcome import BROKEN_PIPE, INTERRUPTED, UNUSABLE, UnusableInputError
 from sandboxgym.conformance.source import EnvironmentNotFoundError
@@ -21,7 +21,7 @@ from sandboxgym.core.version import __version__
 
 __all__ = ["main"]
 
-COMMANDS = (list_, check, bench, doctor, play, store)
+COMMANDS = (list_, check, bench, doctor, play, store, tasks)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,310 @@
+"""Bases: trees that sandboxes start from, built once and then never changed.
+
+A base for a folder or a git repository is a small root file system of its own: the tree, an `/etc`
+that names the agent, empty `/tmp` and `/home/agent`. The programs come from the machine, shown
+read-only: `/usr`, and the Python that a task needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from sandboxgym.core.errors import DataNotFoundError, SandboxGymError
+from sandboxgym.sandboxes.repo.backend import DEFAULT_ENVIRONMENT, Base
+
+WORKDIR = "/repo"
+SANDBOX_USER = 65533
+"""Where we are root, the user and group outside of the sandbox who own its files."""
+
+_ETC = {
+    "passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000::/home/agent:/bin/bash\n",
+    "group": "root:x:0:\nagent:x:1000:\n",
+    "hosts": "127.0.0.1 localhost sandbox\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "gitconfig": "[user]\n\tname = agent\n\temail = agent@sandbox\n[safe]\n\tdirectory = *\n"
+    "[advice]\n\tdetachedHead = false\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n",
+}
+_SHARED_ETC = ("alternatives", "ld.so.cache", "ssl/certs", "mime.types", "python3", "python3.11")
+
+
+_EPOCH = int(DEFAULT_ENVIRONMENT["SOURCE_DATE_EPOCH"])
+_FORMAT = 2  # of what is in the cache
+
+
+class RepositoryError(SandboxGymError, RuntimeError):
+    """A repository, or a commit of it, cannot be made into a base."""
+
+
+def default_cache() -> Path:
+    """Where bases are kept: $SANDBOXGYM_CACHE, or the user's cache folder."""
+    given = os.environ.get("SANDBOXGYM_CACHE")
+    if given:
+        return Path(given) / "bases"
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "sandboxgym" / "bases"
+
+
+def base_of_folder(
+    folder: str | os.PathLike[str],
+    *,
+    toolchains: Sequence[str | os.PathLike[str]] = (),
+    environment: Mapping[str, str] | None = None,
+    cache: Path | None = None,
+) -> Base:
+    """A base with a copy of a folder at /repo, committed as the only commit of a repository.
+
+    Args:
+        folder: What to copy. A folder that looks the same later (names, sizes, times) is not
+            copied again.
+        toolchains: Folders of the machine that commands need beside /usr, shown where they are.
+        environment: Variables of a new shell, beside the usual ones.
+        cache: Where to build it; None takes `default_cache()`.
+
+    Raises:
+        DataNotFoundError: There is no such folder.
+    """
+    source = Path(folder).resolve()
+    if not source.is_dir():
+        raise DataNotFoundError(f"{source} is no folder, so it cannot be the tree of a sandbox")
+    skeleton = Skeleton(toolchains, environment, cache)
+    return skeleton.base(f"folder {source} {_looks(source)}", lambda tree: _copy(source, tree))
+
+
+def base_of_commit(
+    repository: str | os.PathLike[str],
+    commit: str = "HEAD",
+    *,
+    change: str = "",
+    toolchains: Sequence[str | os.PathLike[str]] = (),
+    environment: Mapping[str, str] | None = None,
+    cache: Path | None = None,
+) -> Base:
+    """A base with one commit of a git repository at /repo, and none of its history.
+
+    The tree is committed anew as the only commit: an agent can read neither what came later nor
+    where the repository came from.
+
+    Args:
+        repository: A git repository of the machine, bare or not.
+        commit: Any name that git has for a commit.
+        change: A patch as `git apply` takes it: the tree is that of the commit with the patch.
+        toolchains: As for `base_of_folder`.
+        environment: As for `base_of_folder`.
+        cache: As for `base_of_folder`.
+
+    Raises:
+        RepositoryError: There is no such repository or commit, the patch does not fit, or git
+            failed.
+    """
+    source = Path(repository).resolve()
+    sha = git(source, "rev-parse", "--verify", f"{commit}^{{commit}}").strip()
+    skeleton = Skeleton(toolchains, environment, cache)
+    what = f"commit {sha}"
+    if change:
+        what += f" with {hashlib.blake2b(change.encode(), digest_size=16).hexdigest()}"
+    return skeleton.base(what, lambda tree: check_out_orphan(source, sha, tree, change))
+
+
+class Skeleton:
+    """The small root file system around a tree; arguments as for `base_of_folder`."""
+
+    def __init__(
+        self,
+        toolchains: Sequence[str | os.PathLike[str]],
+        environment: Mapping[str, str] | None,
+        cache: Path | None,
+    ) -> None:
+        shown = ["/usr", *(f"/etc/{name}" for name in _SHARED_ETC)]
+        shown += [os.fspath(Path(path).resolve()) for path in toolchains]
+        self.binds = tuple((path, path) for path in shown if Path(path).exists())
+        self.environment = {**DEFAULT_ENVIRONMENT, **(environment or {})}
+        self.cache = cache or default_cache()
+
+    def base(self, what: str, fill: Callable[[Path], None]) -> Base:
+        """The base whose tree `fill` makes, built unless the cache has it under this name."""
+        key = f"{_FORMAT} {what} {self.binds} {os.geteuid()}"
+        target = self.cache / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        if not target.is_dir():
+            self.cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.cache, prefix=".new-") as building:
+                new = Path(building, "new")
+                root = new / "root"
+                self._lay_out(root)
+                fill(root / WORKDIR[1:])
+                (new / "name").write_text(content_name(root / WORKDIR[1:]))
+                _give_to_sandbox(root)
+                for folder in (new, root):
+                    folder.chmod(0o755)
+                with contextlib.suppress(FileExistsError):  # another process was faster
+                    _rename_new(new, target)
+        name = (target / "name").read_text()
+        return Base(target / "root", self.binds, WORKDIR, self.environment, name)
+
+    def _lay_out(self, root: Path) -> None:
+        for folder in ("etc", "home/agent", "proc", "dev/shm", "run", "var/tmp", "tmp", "root"):
+            (root / folder).mkdir(parents=True)
+        for folder in ("tmp", "var/tmp", "dev/shm"):
+            (root / folder).chmod(0o1777)
+        for name, text in _ETC.items():
+            (root / "etc" / name).write_text(text)
+        for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+            link = Path("/", name)
+            if link.is_symlink():
+                (root / name).symlink_to(link.readlink())
+        for source, _ in self.binds:
+            place = root / source[1:]
+            if Path(source).is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.touch()
+
+
+def _copy(source: Path, tree: Path) -> None:
+    tree.mkdir()
+    subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", f"{tree}/"], check=True)
+    history = tree / ".git"
+    if history.is_dir() and not history.is_symlink():
+        shutil.rmtree(history)
+    else:
+        history.unlink(missing_ok=True)
+    commit_anew(tree)
+
+
+def check_out_orphan(source: Path, sha: str, tree: Path, change: str = "") -> None:
+    """Write the files of a commit, change them, and commit them anew, with nothing before."""
+    tree.mkdir()
+    with tempfile.TemporaryDirectory() as scratch:
+        # The work tree is named because a bare repository has none.
+        index = {"GIT_INDEX_FILE": f"{scratch}/index", "GIT_WORK_TREE": str(tree)}
+        git(source, "read-tree", sha, extra=index)
+        git(source, "checkout-index", "--all", f"--prefix={tree}/", extra=index)
+    settle(tree, change)
+
+
+def settle(tree: Path, change: str = "") -> None:
+    """Change new files by a patch, give all the same time, and make them the only commit."""
+    if change:
+        # In a repository further up, git would look for the files of the patch there.
+        alone = {"GIT_CEILING_DIRECTORIES": str(tree.parent)}
+        git(tree, "apply", "--whitespace=nowarn", "-", extra=alone, stdin=change)
+    for path in _entries(tree):
+        os.utime(path, (_EPOCH, _EPOCH), follow_symlinks=False)
+    commit_anew(tree, "--force")
+
+
+def commit_anew(tree: Path, *options: str) -> None:
+    """Make a tree the only commit of a new repository; options are for `git add`."""
+    git(tree, "init", "--quiet", "--initial-branch=main")
+    shutil.rmtree(tree / ".git/hooks", ignore_errors=True)
+    git(tree, "add", "--all", *options)
+    git(tree, "commit", "--quiet", "--allow-empty", "--no-verify", "-m", "base")
+
+
+def git(
+    folder: Path,
+    *arguments: str,
+    extra: Mapping[str, str] | None = None,
+    stdin: str = "",
+) -> str:
+    """Run git without the configuration of machine or user, and with fixed names and dates.
+
+    What it prints is given back with the ends of lines that it has.
+    """
+    environment = {
+        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        **{f"GIT_{who}_NAME": "base" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "base@sandbox" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_DATE": f"{_EPOCH} +0000" for who in ("AUTHOR", "COMMITTER")},
+        **(extra or {}),
+    }
+    command = ["git", "-c", "safe.directory=*", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            input=stdin.encode("utf-8", "surrogateescape"),
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise RepositoryError("git is not installed: install it to use repositories") from error
+    said, failed = (out.decode("utf-8", "surrogateescape") for out in (done.stdout, done.stderr))
+    if done.returncode != 0:
+        raise RepositoryError(
+            f"git {arguments[0]} failed in {folder}: {failed.strip() or said.strip()}"
+        )
+    return said
+
+
+def _give_to_sandbox(root: Path) -> None:
+    """Make the sandbox's user the owner of a tree, where we may."""
+    if os.geteuid() != 0:
+        return
+    for path in (root, *_entries(root)):
+        os.chown(path, SANDBOX_USER, SANDBOX_USER, follow_symlinks=False)
+
+
+def _rename_new(source: Path, target: Path) -> None:
+    """Rename a folder to a name that must be free."""
+    try:
+        source.rename(target)
+    except OSError as error:  # "directory not empty", by the other name of that error
+        raise FileExistsError(str(target)) from error
+
+
+def _looks(folder: Path) -> str:
+    """A hash of names, kinds, sizes and times in a folder."""
+    seen = hashlib.blake2b(digest_size=16)
+    for path in _entries(folder):
+        status = path.lstat()
+        line = (
+            f"{path.relative_to(folder)}\0{status.st_mode}\0{status.st_size}\0{status.st_mtime_ns}"
+        )
+        seen.update(line.encode("utf-8", "surrogateescape"))
+    return seen.hexdigest()
+
+
+def content_name(tree: Path) -> str:
+    """A hash of what is in a tree beside its history, the same on every machine."""
+    seen = hashlib.blake2b(digest_size=20)
+    for path in _entries(tree):
+        name = path.relative_to(tree)
+        if name.parts[0] == ".git":
+            continue
+        status = path.lstat()
+        content = b""
+        if path.is_symlink():
+            content = os.fsencode(path.readlink())
+        elif path.is_file():
+            content = _hash_of_file(path)
+        kind = oct(stat.S_IFMT(status.st_mode) | (status.st_mode & stat.S_IXUSR))
+        for part in (os.fsencode(name), kind.encode(), content):
+            seen.update(len(part).to_bytes(8, "big") + part)
+    return seen.hexdigest()
+
+
+def _hash_of_file(path: Path) -> bytes:
+    seen = hashlib.blake2b(digest_size=20)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            seen.update(block)
+    return seen.digest()
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """All that is in a folder, each folder before its content, in the order of names."""
+    for parent, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted([*folders, *files]):
+            yield Path(parent, name)

@@ -1,0 +1,1 @@
+"""The embedded backend: bubblewrap over layered overlays, without a daemon."""

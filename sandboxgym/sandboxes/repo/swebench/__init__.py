@@ -1,0 +1,1 @@
+"""SWE-bench's tasks: their rows, how their tests are run, read and graded."""
