@@ -26,7 +26,7 @@ import sandboxgym
 from benchmarks.testbed import environments, table
 from benchmarks.testbed.environments import ENTRIES, Entry
 from benchmarks.testbed.latency import latencies
-from benchmarks.testbed.trips import Returner, Tally, Traveller
+from benchmarks.testbed.trips import Tally, Traveller
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "testbed.json"
@@ -136,11 +136,8 @@ def _travelled(
     seed = zlib.crc32(f"{entry.id} {done}".encode())
     with ExitStack() as stack:
         twin = stack.enter_context(closing(environments.make(entry.id)))
-        if entry.repeats:
-            other = stack.enter_context(closing(environments.make_forkable(entry.id)))
-            traveller: Any = Traveller(env, other, twin, entry.depth, seed)
-        else:
-            traveller = Returner(env, entry.depth, seed)
+        other = stack.enter_context(closing(environments.make_forkable(entry.id)))
+        traveller = Traveller(env, other, twin, entry.depth, seed)
         while done + traveller.tally.round_trips < options.round_trips and time.monotonic() < until:
             traveller.trip()
         measured = before["latency_ms"] if before else latencies(env, twin, entry.depth)

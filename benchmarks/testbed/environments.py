@@ -21,8 +21,6 @@ class Entry:
         needs: The module whose absence means that it is not installed.
         depth: Forks are taken within so many steps of a reset.
         conformance_depth: Length of the episodes that the conformance suite plays.
-        repeats: Whether the same seed gives the same episode. Where not, a fork cannot be compared
-            with an environment that was never forked, but with what its parent went on to do.
     """
 
     id: str
@@ -32,7 +30,6 @@ class Entry:
     needs: str = "gymnasium"
     depth: int = 200
     conformance_depth: int = 12
-    repeats: bool = True
 
 
 def _classic() -> list[Entry]:
@@ -95,13 +92,6 @@ def _games() -> list[Entry]:
     stock = f"{__name__}:stock_nethack"
     return [
         Entry("sandboxgym/Crafter-v0", "Crafter", {"area": (32, 32)}, needs="crafter"),
-        Entry(
-            "Crafter as published",
-            "Crafter",
-            make=f"{__name__}:published_crafter",
-            needs="crafter",
-            repeats=False,
-        ),
         Entry("sandboxgym/NetHack-v0", "NetHack", needs="nle"),
         Entry("NetHackScore-v0", "NetHack", {"name": "NetHackScore-v0"}, stock, "nle"),
     ]
@@ -180,11 +170,6 @@ def minigrid(name: str) -> gym.Env[Any, Any]:
 
     gym.register_envs(package)
     return gym.make(name)
-
-
-def published_crafter() -> gym.Env[Any, Any]:
-    """Crafter with its creatures in sets, as it is published."""
-    return gym.make("sandboxgym/Crafter-v0", in_order=False, area=(32, 32))
 
 
 def stock_nethack(name: str) -> gym.Env[Any, Any]:

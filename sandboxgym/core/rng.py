@@ -156,10 +156,11 @@ def _in_range(state: dict[str, Any]) -> bool:
 
 def _parts(env: gym.Env[Any, Any]) -> list[spaces.Space[Any]]:
     """All spaces of an environment; kept, since every step asks for them."""
-    action_space, observation_space = env.action_space, env.observation_space
+    action_space = getattr(env, "action_space", None)  # an environment may do without, until
+    observation_space = getattr(env, "observation_space", None)  # it is to be captured
     kept = env.__dict__.get("_parts_of_spaces")
     if kept is None or kept[0] is not action_space or kept[1] is not observation_space:
-        parts = [*_spaces(action_space), *_spaces(observation_space)]
+        parts = [p for s in (action_space, observation_space) if s is not None for p in _spaces(s)]
         kept = (action_space, observation_space, parts)
         env.__dict__["_parts_of_spaces"] = kept
     return kept[2]

@@ -38,8 +38,8 @@ class CrafterEnv(gym.Env[Image, Any]):
         view: How many fields the picture shows.
         size: Width and height of the picture in pixels.
         length: Steps of an episode.
-        in_order: Keep creatures in order. False leaves them as Crafter has them, whose episodes
-            cannot be repeated.
+        in_order: Keep creatures in order. False leaves them as Crafter has them: episodes cannot
+            be repeated, and of a thousand forks of its process one went another way. For tests.
         render_mode: "rgb_array", or None.
     """
 
