@@ -113,10 +113,10 @@ def _needed(packages: tuple[str, ...]) -> set[str]:
         name, _, rest = line.partition(" ")
         needs[name] = {part.split()[0].split(":")[0] for part in rest.split(",") if part.split()}
     found: set[str] = set()
-    waiting = list(packages)
+    waiting, followed = list(packages), ("lib", "python3", "zlib")
     while waiting:
         for other in needs.get(waiting.pop(), ()):
-            if other in needs and other not in found and other.startswith("lib"):
+            if other in needs and other not in found and other.startswith(followed):
                 found.add(other)
                 waiting.append(other)
     return found

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import posixpath
+import re
 import tarfile
 import time
 import uuid
@@ -26,7 +27,7 @@ from sandboxgym.sandboxes.repo.backend import (
     SandboxError,
 )
 from sandboxgym.sandboxes.repo.docker import owners, travel
-from sandboxgym.sandboxes.repo.docker.command import USER, Call, Output, run_command
+from sandboxgym.sandboxes.repo.docker.command import Call, Output, run_command
 from sandboxgym.sandboxes.repo.docker.images import ImageBase, exported, image_base
 from sandboxgym.sandboxes.repo.overlay.backend import shortened
 
@@ -37,7 +38,10 @@ _BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
 _MAIN = ["sleep", "infinity"]  # what a container runs, so that there is one
 _KILLED, _OVER_FILE_SIZE = 128 + 9, 128 + 25
 _MAX_LINKS = 40
-_SECONDS_TO_END = 10
+_KILL_COUNTS = (  # of the second version of control groups, and of the first
+    "/sys/fs/cgroup/memory.events",
+    "/sys/fs/cgroup/memory/memory.oom_control",
+)
 _SENT_AT_A_TIME = 1 << 20
 _NOT_A_FILE = 0x8F28_0000  # in modes as Go has them: folders, links, devices, pipes, sockets
 _PREPARE = 'mkdir -p /home/agent; chown -R 1000:1000 /home/agent; [ "$0" = / ] || {\
@@ -122,7 +126,7 @@ class DockerBackend:
         start = self._start(base)
         changes = travel.Changes.read(layer, self._index(base), self.limits.disk)
         with told("import"):
-            helper = self._container(start.image.name, user="0:0", cap_add=["DAC_OVERRIDE"])
+            helper = self._container(start.image.name, cap_add=["DAC_OVERRIDE"])
             try:
                 if changes.deleted:
                     helper.start()
@@ -164,7 +168,6 @@ class DockerBackend:
     def _prepare(self, base: ImageBase) -> Image:
         container = self._container(
             base.image,
-            user="0:0",
             cap_add=["CHOWN", "DAC_OVERRIDE", "FOWNER"],
             entrypoint=["/bin/sh", "-ec", _PREPARE, base.workdir],
         )
@@ -191,7 +194,7 @@ class DockerBackend:
         settings = {
             "entrypoint": _MAIN,
             "command": [],
-            "user": USER,
+            "user": "0:0",  # whom the agent cannot signal; without any capability
             "init": True,
             "hostname": "sandbox",
             "working_dir": "/",
@@ -338,8 +341,8 @@ class DockerSandbox:
             memory=limits.memory,
         )
         with told("run a command"):
-            done = self._exec(call)
-            reached, ended = self._after(done.returncode)
+            done = run_command(self.backend.client.api, self._container.id, call)
+            reached, ended = self._after(done)
         if done.state is not None and done.returncode is not None:
             self._moment = replace(self._moment, shell=done.state)
         shown, elided = shortened(done.printed, done.elided, kept)
@@ -439,70 +442,45 @@ class DockerSandbox:
             raise
         return container
 
-    def _exec(self, call: Call) -> Output:
-        """Run a command, in a container that is started again where it had ended by then."""
-        from docker.errors import APIError
-
-        try:
-            return run_command(self.backend.client.api, self._container.id, call)
-        except APIError:  # raised before the command began
-            self._container.reload()
-            if self._container.status == "running":
-                raise
-            self._container.start()
-            return run_command(self.backend.client.api, self._container.id, call)
-
-    def _after(self, returncode: int | None) -> tuple[set[str], bool]:
+    def _after(self, done: Output) -> tuple[set[str], bool]:
         """Which limits a command reached, and whether the container ended with it.
 
-        It runs again after that, with no process of the agent where a limit was reached.
+        It runs again after that, with no process of the agent where processes are the cause.
         """
-        reached: set[str] = set()
-        if returncode is None:
+        if done.returncode is None:
             self._container.restart(timeout=0)
             return {"seconds"}, False
-        if returncode == _OVER_FILE_SIZE:
-            reached.add("file_size")
-        if returncode < _KILLED:
+        reached = {"file_size"} if done.returncode == _OVER_FILE_SIZE else set()
+        if done.state is not None and done.returncode < _KILLED:
             return reached, False
-        ended = not self._main_runs()
-        if ended:
-            self._container.wait(timeout=_SECONDS_TO_END)
         self._container.reload()
-        if self._container.attrs["State"].get("OOMKilled"):
-            reached.add("total_memory")
-        if ended or "total_memory" in reached:
+        if self._container.status != "running":
             self._container.restart(timeout=0)
-        return reached, ended
+            return reached, True
+        # Of as many processes as there may be, one is refused that has to start a shell.
+        crowded = len(self._processes()) > self.backend.limits.processes // 2
+        full = not crowded and self._memory_was_full()
+        if crowded or full:
+            reached.add("processes" if crowded else "total_memory")
+            self._container.restart(timeout=0)
+        return reached, False
+
+    def _memory_was_full(self) -> bool:
+        """Whether the kernel has ended a process for memory since the container was started.
+
+        The daemon tells that only of a container's first process.
+        """
+        said = self._container.exec_run(["cat", *_KILL_COUNTS], user="0:0").output
+        return re.search(rb"^oom_kill [1-9]", said, re.MULTILINE) is not None
 
     def _processes(self) -> list[str]:
-        """Command lines of what the agent left running."""
-        found = self._running()
-        main = next((at for at, (mine, _) in enumerate(found) if mine), None)
-        return sorted(line for at, (_, line) in enumerate(found) if at != main)
-
-    def _main_runs(self) -> bool:
-        """Whether the container's own process lives."""
-        from docker.errors import APIError
-
-        try:
-            return any(mine for mine, _ in self._running())
-        except APIError:
-            self._container.reload()
-            if self._container.status == "running":
-                raise
-            return False
-
-    def _running(self) -> list[tuple[bool, str]]:
-        """Processes but the first: whether they look like the container's own, and their lines."""
-        self._container.reload()
-        first = str(self._container.attrs["State"]["Pid"])
-        shown = self._container.top(ps_args="-eo pid,ppid,stat,args")["Processes"]
-        return [
-            (parent == first and line == " ".join(_MAIN), line)
-            for process, parent, status, line in shown or ()
-            if process != first and not status.startswith("Z")
-        ]
+        """Command lines of what the agent left running: all that is not root's."""
+        shown = self._container.top(ps_args="-eo pid,uid,stat,args")["Processes"]
+        return sorted(
+            line
+            for _, user, status, line in shown or ()
+            if user != "0" and not status.startswith("Z")
+        )
 
     def _check_open(self) -> None:
         if self._closed:
