@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from pathlib import Path
 
@@ -93,31 +94,33 @@ def _mutate(options: argparse.Namespace) -> int:
     out = Path(options.out)
     if not out.name.endswith(".jsonl"):
         raise UnusableInputError(f"rows are written as JSON lines: name --out {out}.jsonl instead")
+    rows = tasks_of_repository(
+        options.path,
+        seed=options.seed,
+        limit=options.limit,
+        framework=options.tests,
+        python=options.python,
+        seconds=options.seconds,
+    )
     made = 0
     try:
+        first = next(rows, None)
+        if first is None:
+            raise UnusableInputError(
+                f"no task was made of {options.path}: there is no mistake that at least one and at "
+                "most half of its tests notice. Do they import the code from this repository, "
+                "rather than an installed copy of it?"
+            )
         with out.open("w", encoding="utf-8") as file:
-            for row in tasks_of_repository(
-                options.path,
-                seed=options.seed,
-                limit=options.limit,
-                framework=options.tests,
-                python=options.python,
-                seconds=options.seconds,
-            ):
+            for row in itertools.chain([first], rows):
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 file.flush()
                 made += 1
-                print(f"{row['instance_id']}  {len(row['FAIL_TO_PASS'])} tests notice")
-    except OSError as error:
-        raise UnusableInputError(f"the tasks cannot be written: {error}") from error
+                print(f"{row['instance_id']}  {len(row['FAIL_TO_PASS'])} tests notice", flush=True)
     except SandboxGymError as error:
         raise UnusableInputError(str(error)) from error
-    if not made:
-        raise UnusableInputError(
-            f"no task was made of {options.path}: there is no mistake that at least one and at "
-            "most half of its tests notice. Do they import the code from this repository, rather "
-            "than an installed copy of it?"
-        )
+    except OSError as error:
+        raise UnusableInputError(f"the tasks cannot be written: {error}") from error
     print(f"{made} tasks in {out}")
     return OK
 

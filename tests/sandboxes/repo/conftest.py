@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from sandboxgym.core.errors import MissingDependencyError
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from sandboxgym.sandboxes.repo.bases import base_of_folder
+from sandboxgym.sandboxes.repo.docker.backend import connect
 from sandboxgym.sandboxes.repo.overlay.backend import OverlayBackend
+from tests.sandboxes.repo import docker_daemon
 
 
 def make_overlay_backend(limits: Limits) -> OverlayBackend:
@@ -16,6 +20,22 @@ def make_overlay_backend(limits: Limits) -> OverlayBackend:
         return OverlayBackend(limits)
     except (SandboxError, MissingDependencyError) as error:
         pytest.skip(f"the overlay backend cannot run here: {error}")
+
+
+@pytest.fixture(scope="session")
+def docker_address():
+    """Where a daemon with the image `docker_daemon.IMAGE` answers."""
+    pytest.importorskip("docker", reason="the package docker is not installed")
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(docker_daemon.daemon())
+            client = connect(address)
+            stack.callback(client.close)
+            docker_daemon.make_image(client)
+        except docker_daemon.NoDaemonError as error:
+            pytest.skip(f"no Docker here: {error}")
+        stack.callback(client.images.remove, docker_daemon.IMAGE)
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ that fail are the ones that have to pass again, and the agent's tree does not ha
 from __future__ import annotations
 
 import random
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -35,6 +36,8 @@ NONSENSE = "TypeError: unsupported operand type(s)"
 LEAST_SECONDS = 5.0
 TIMES_LONGER = 5.0
 """Tests of a broken tree may take this many times longer than those of the whole one."""
+
+_IMPORTED = re.compile(r"^\s*(?:import|from|import .*,)\s+(unittest|pytest)\b", re.MULTILINE)
 
 
 class MakingError(SandboxGymError, ValueError):
@@ -196,9 +199,10 @@ def _is_of_tests(name: str) -> bool:
 
 
 def _framework(tree: Path, tests: list[str]) -> Framework:
-    """Unittest where every test file imports it and none needs pytest."""
+    """Unittest where every test file imports it and none imports pytest."""
     texts = [(tree / file).read_text(encoding="utf-8", errors="replace") for file in tests]
-    if all("unittest" in text and "pytest" not in text for text in texts):
+    imported = [set(_IMPORTED.findall(text)) for text in texts]
+    if all("unittest" in names and "pytest" not in names for names in imported):
         return UNITTEST
     return PYTEST
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,12 +46,14 @@ def tasks_of_repository(
         seconds: How long all tests may take once.
 
     Raises:
-        DataNotFoundError: There is no such folder.
+        DataNotFoundError: There is no such folder, or no such interpreter.
         MakingError: It is no git repository, or has no tests that pass.
     """
     folder = Path(path).resolve()
     commit = _commit(folder)
     python = python or sys.executable
+    if shutil.which(python) is None:
+        raise DataNotFoundError(f"there is no program {python}: name the Python to run tests with")
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", folder.name.removesuffix(".git")).strip("-.") or "repo"
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch, name)

@@ -66,7 +66,7 @@ def repository(tmp_path):
     return tmp_path / "taskorder"
 
 
-def with_pytest(tmp_path, code=CODE, tests=TESTS):
+def repository_of(tmp_path, code=CODE, tests=TESTS):
     tree = tmp_path / "limits"
     (tree / "src").mkdir(parents=True)
     (tree / "src/limits.py").write_text(code)
@@ -93,9 +93,9 @@ def test_rows_of_a_repository_with_unittest(repository, tmp_path):
 
 
 def test_rows_of_a_repository_with_pytest(tmp_path):
-    repository = with_pytest(tmp_path)
-    rows = [row_of(raw) for raw in tasks_of_repository(repository, seed=1)]
-    assert 1 <= len(rows) <= 2
+    repository = repository_of(tmp_path)
+    rows = [row_of(raw) for raw in tasks_of_repository(repository, seed=1, limit=1)]
+    assert len(rows) == 1
     for row in rows:
         assert checked(row, repository, tmp_path, PYTEST)
         plan = plan_of(row)
@@ -137,25 +137,34 @@ def test_mistakes_after_which_tests_do_not_end_are_left_out(tmp_path, monkeypatc
         "    def test_a(self):\n        self.assertEqual(count_down(2), 0)\n\n"
         "    def test_b(self):\n        self.assertEqual(count_down(0), 0)\n"
     )
-    repository = with_pytest(tmp_path, code, tests)
+    repository = repository_of(tmp_path, code, tests)
     for row in tasks_of_repository(repository):
         assert "number += 1" not in row["base_patch"]
 
 
 def test_flaky_tests_are_nobodys(tmp_path):
     flag = tmp_path / "flag"
-    tests = TESTS + (
-        "\n\ndef test_flaky():\n    import os, pytest\n"
-        f"    if os.path.exists({str(flag)!r}):\n        pytest.skip('now')\n"
-        f"    open({str(flag)!r}, 'w').close()\n"
+    tests = (
+        "import os, unittest\nfrom limits import clamp\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_a(self):\n        self.assertEqual(clamp(0, 1, 5), 1)\n\n"
+        "    def test_b(self):\n        pass\n\n"
+        f"    def test_flaky(self):\n        if os.path.exists({str(flag)!r}):\n"
+        f"            self.skipTest('now')\n        open({str(flag)!r}, 'w').close()\n"
     )
-    for row in tasks_of_repository(with_pytest(tmp_path, tests=tests), seed=1):
+    rows = list(tasks_of_repository(repository_of(tmp_path, tests=tests), seed=1))
+    assert rows
+    for row in rows:
         assert not any("flaky" in name for name in row["FAIL_TO_PASS"] + row["PASS_TO_PASS"])
 
 
 def test_no_folder(tmp_path):
     with pytest.raises(DataNotFoundError, match="is no folder"):
         next(tasks_of_repository(tmp_path / "nowhere"))
+
+
+def test_no_such_python(repository):
+    with pytest.raises(DataNotFoundError, match="there is no program"):
+        next(tasks_of_repository(repository, python="/no/python"))
 
 
 def test_no_repository(tmp_path):
@@ -177,13 +186,13 @@ def test_no_tests(tmp_path):
 
 
 def test_failing_tests(tmp_path):
-    repository = with_pytest(tmp_path, tests=TESTS + "\n\ndef test_wrong():\n    assert 1 == 2\n")
+    repository = repository_of(tmp_path, tests=TESTS + "\n\ndef test_wrong():\n    assert 1 == 2\n")
     with pytest.raises(MakingError, match=r"1 of 6 tests fail .*test_wrong"):
         next(tasks_of_repository(repository))
 
 
 def test_tests_that_do_not_end(tmp_path):
-    repository = with_pytest(tmp_path, tests="import time\ntime.sleep(60)\n")
+    repository = repository_of(tmp_path, tests="import time\ntime.sleep(60)\n")
     with pytest.raises(MakingError, match="did not end within 2 seconds"):
         next(tasks_of_repository(repository, seconds=2))
 
@@ -201,6 +210,22 @@ def test_command_says_what_is_wrong(tmp_path, capsys):
     assert "is no git repository" in capsys.readouterr().err
     assert main(["tasks", "mutate", str(tmp_path), "--out", str(tmp_path / "rows.csv")]) == 2
     assert "rows.csv.jsonl" in capsys.readouterr().err
+    assert (
+        main(["tasks", "mutate", str(tmp_path / "x"), "--out", str(tmp_path / "rows.jsonl")]) == 2
+    )
+    assert "error: " + str(tmp_path / "x") + " is no folder" in capsys.readouterr().err
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+def test_tests_that_notice_nothing_make_no_tasks(tmp_path, capsys):
+    tests = (
+        "import unittest\nimport limits\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_a(self):\n        pass\n\n    def test_b(self):\n        pass\n"
+    )
+    repository, out = repository_of(tmp_path, tests=tests), tmp_path / "rows.jsonl"
+    assert main(["tasks", "mutate", str(repository), "--out", str(out)]) == 2
+    assert "there is no mistake that at least one" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_command_lists_and_shows(capsys):
