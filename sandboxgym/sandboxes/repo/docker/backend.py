@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from sandboxgym.core.errors import MissingDependencyError, UncapturedStateError
+from sandboxgym.core.errors import MissingDependencyError
 from sandboxgym.sandboxes.repo.backend import (
     MAX_FILE,
     Base,
@@ -29,12 +29,12 @@ from sandboxgym.sandboxes.repo.backend import (
 from sandboxgym.sandboxes.repo.docker import owners, travel
 from sandboxgym.sandboxes.repo.docker.command import Call, Output, run_command
 from sandboxgym.sandboxes.repo.docker.images import ImageBase, exported, image_base
-from sandboxgym.sandboxes.repo.overlay.backend import shortened
+from sandboxgym.sandboxes.repo.results import BYTES_OF_A_CHARACTER, refuse_background, result_of
+from sandboxgym.sandboxes.repo.sealing import sealed, unsealed
 
 MAX_LAYERS = 110
 """Of an image; Docker cannot run one with 125, so that longer chains are made one layer."""
 
-_BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
 _MAIN = ["sleep", "infinity"]  # what a container runs, so that there is one
 _KILLED, _OVER_FILE_SIZE = 128 + 9, 128 + 25
 _MAX_LINKS = 40
@@ -113,7 +113,7 @@ class DockerBackend:
         index = self._index(moment.base)
         with told("export"), exported(self.client, moment.image.name) as file:
             archive = travel.difference(file, index)
-        return travel.sealed(moment.base.name, moment.shell, archive)
+        return sealed(moment.base.name, moment.shell, archive)
 
     def import_(self, base: Base, exported: bytes) -> DockerMoment:
         """A moment from bytes. They are data of unknown origin and are checked as such.
@@ -122,7 +122,7 @@ class DockerBackend:
             SpecMismatchError: They say how another base was changed.
             SnapshotCorruptError: They are not what `export` makes.
         """
-        shell, layer = travel.unsealed(exported, base, self.limits.disk)
+        shell, layer = unsealed(exported, base, self.limits.disk)
         start = self._start(base)
         changes = travel.Changes.read(layer, self._index(base), self.limits.disk)
         with told("import"):
@@ -337,7 +337,7 @@ class DockerSandbox:
             environment=base.environment,
             workdir=base.workdir,
             seconds=limits.seconds if timeout is None else timeout,
-            output=_BYTES_OF_A_CHARACTER * kept,
+            output=BYTES_OF_A_CHARACTER * kept,
             memory=limits.memory,
         )
         with told("run a command"):
@@ -345,16 +345,13 @@ class DockerSandbox:
             reached, ended = self._after(done)
         if done.state is not None and done.returncode is not None:
             self._moment = replace(self._moment, shell=done.state)
-        shown, elided = shortened(done.printed, done.elided, kept)
-        reached |= {"output"} if elided else set()
-        return CommandResult(
-            output=shown,
+        return result_of(
+            done.printed,
+            done.elided,
+            kept,
             returncode=_KILLED if done.returncode is None else done.returncode,
-            timed_out="seconds" in reached,
-            truncated=elided > 0,
-            elided_chars=elided,
             ended_sandbox=ended,
-            limits_reached=tuple(sorted(reached)),
+            reached=reached,
         )
 
     def snapshot(self, *, allow_process_loss: bool = False) -> DockerMoment:
@@ -363,11 +360,8 @@ class DockerSandbox:
         self.backend._sweep()
         with told("look at processes"):
             running = self._processes()
-        if running and not allow_process_loss:
-            raise UncapturedStateError(
-                f"processes run in the background ({'; '.join(running)}), and a snapshot "
-                "cannot hold them: end them first, or pass allow_process_loss=True"
-            )
+        if not allow_process_loss:
+            refuse_background(running)
         with told("commit"):
             if running:
                 self._container.restart(timeout=0)

@@ -16,13 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
-import zstandard
-
-from sandboxgym.core import codec
 from sandboxgym.core.errors import SnapshotCorruptError
-from sandboxgym.sandboxes.repo.backend import Base, SandboxError
+from sandboxgym.sandboxes.repo.backend import SandboxError
 from sandboxgym.sandboxes.repo.docker.images import is_runtime_file
-from sandboxgym.sandboxes.repo.overlay.backend import _unpacked
 from sandboxgym.sandboxes.repo.overlay.travel import OPAQUE, WHITEOUT, LayerError, Parts, beside
 from sandboxgym.sandboxes.repo.overlay.unpacking import check
 
@@ -133,22 +129,6 @@ def _add(
             target.addfile(entry, source.extractfile(held))
             return
     target.addfile(entry)
-
-
-def sealed(base: str, shell: bytes, archive: bytes) -> bytes:
-    """A moment as bytes, as the overlay backend makes them."""
-    packed = zstandard.ZstdCompressor(level=3).compress(archive)
-    return codec.encode({"base": base, "shell": shell, "size": len(archive), "layer": packed})
-
-
-def unsealed(exported: bytes, base: Base, limit: int) -> tuple[bytes, bytes]:
-    """State of the shell and archive of an exported moment.
-
-    Raises:
-        SpecMismatchError: It is one above another base.
-        SnapshotCorruptError: It is no exported moment.
-    """
-    return _unpacked(exported, base, limit)
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import zstandard
-
 import sandboxgym
-from sandboxgym.core import codec
 from sandboxgym.core.errors import (
     MissingDependencyError,
     SnapshotCorruptError,
-    SnapshotError,
-    SpecMismatchError,
-    UncapturedStateError,
 )
 from sandboxgym.sandboxes.repo.backend import (
     MAX_FILE,
@@ -38,10 +32,10 @@ from sandboxgym.sandboxes.repo.backend import (
 )
 from sandboxgym.sandboxes.repo.overlay import wire
 from sandboxgym.sandboxes.repo.overlay.links import linked_groups
-from sandboxgym.sandboxes.repo.shell import MAX_STATE_BYTES
+from sandboxgym.sandboxes.repo.results import BYTES_OF_A_CHARACTER, refuse_background, result_of
+from sandboxgym.sandboxes.repo.sealing import sealed, unsealed
 
 START_SECONDS = 30.0
-_BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
 
 
 class OverlayBackend:
@@ -92,15 +86,7 @@ class OverlayBackend:
         with self._open(replace(moment, layers=())) as helper:
             names = [layer.name for layer in moment.layers]
             archive = helper._ask("export", layers=names)[1]
-        packed = zstandard.ZstdCompressor(level=3).compress(archive)
-        return codec.encode(
-            {
-                "base": moment.base.name,
-                "shell": moment.shell,
-                "size": len(archive),
-                "layer": packed,
-            }
-        )
+        return sealed(moment.base.name, moment.shell, archive)
 
     def import_(self, base: Base, exported: bytes) -> Moment:
         """A moment from bytes. They are data of unknown origin and are checked as such.
@@ -109,7 +95,7 @@ class OverlayBackend:
             SpecMismatchError: They say how another base was changed.
             SnapshotCorruptError: They are not what `export` makes.
         """
-        shell, archive = _unpacked(exported, base, self.limits.disk)
+        shell, archive = unsealed(exported, base, self.limits.disk)
         start = Moment(weakref.ref(self), base, (), shell)
         with self._open(start) as helper:
             try:
@@ -272,33 +258,25 @@ class OverlaySandbox:
             command=len(text),
             stdin=len(stdin),
             timeout=limits.seconds if timeout is None else timeout,
-            output=_BYTES_OF_A_CHARACTER * kept,
+            output=BYTES_OF_A_CHARACTER * kept,
             environment=dict(self._moment.base.environment),
             workdir=self._moment.base.workdir,
         )
         if head["state"]:
             self._moment = replace(self._moment, shell=body[head["printed"] :])
-        shown, elided = shortened(body[: head["printed"]], head["elided"], kept)
-        reached = {*head["reached"], *(["output"] if elided else [])}
-        return CommandResult(
-            output=shown,
+        return result_of(
+            body[: head["printed"]],
+            head["elided"],
+            kept,
             returncode=head["returncode"],
-            timed_out="seconds" in reached,
-            truncated=elided > 0,
-            elided_chars=elided,
             ended_sandbox=head["ended_sandbox"],
-            limits_reached=tuple(sorted(reached)),
+            reached=head["reached"],
         )
 
     def snapshot(self, *, allow_process_loss: bool = False) -> Moment:
         """Capture this moment; processes in the background are ended if their loss is allowed."""
         if not allow_process_loss:
-            running = self._ask("processes")[0]["processes"]
-            if running:
-                raise UncapturedStateError(
-                    f"processes run in the background ({'; '.join(running)}), and a snapshot "
-                    "cannot hold them: end them first, or pass allow_process_loss=True"
-                )
+            refuse_background(self._ask("processes")[0]["processes"])
         names = self._ask("freeze")[0]["layers"]
         moment = self._moment
         known = {layer.name: layer for layer in moment.layers}
@@ -349,45 +327,6 @@ class OverlaySandbox:
 def _links_of(base: Path) -> list[list[str]]:
     """Hard links in a base, which nobody may change while there are sandboxes."""
     return linked_groups(base)
-
-
-def shortened(printed: bytes, elided: int, limit: int) -> tuple[str, int]:
-    """Text of what was printed, within the limit, and how many characters are left out.
-
-    `elided` bytes are missing in the middle of `printed` already.
-    """
-    half = limit // 2
-    if elided:
-        middle = len(printed) // 2
-        head = printed[:middle].decode("utf-8", "replace")[:half]
-        tail = printed[middle:].decode("utf-8", "replace")[-half:]
-        left_out = elided + len(printed) - len(head.encode()) - len(tail.encode())
-        return head + tail, left_out
-    text = printed.decode("utf-8", "replace")
-    if len(text) <= 2 * half:
-        return text, 0
-    return text[:half] + text[-half:], len(text) - 2 * half
-
-
-def _unpacked(exported: bytes, base: Base, limit: int) -> tuple[bytes, bytes]:
-    """Shell state and archive of an exported moment, checked before they are unpacked."""
-    try:
-        tree = codec.decode(exported)
-        name, shell, size, packed = (tree[key] for key in ("base", "shell", "size", "layer"))
-        if [type(part) for part in (name, shell, size, packed)] != [str, bytes, int, bytes]:
-            raise TypeError("a part is of another type")
-        if len(shell) > MAX_STATE_BYTES:
-            raise ValueError(f"its shell has {len(shell)} bytes of state")
-        if size > limit or zstandard.get_frame_parameters(packed).content_size != size:
-            raise ValueError(f"it declares {size} bytes, and {limit} are allowed")
-        archive = zstandard.ZstdDecompressor(max_window_size=2**27).decompress(packed)
-    except (KeyError, TypeError, ValueError, SnapshotError, zstandard.ZstdError) as error:
-        raise SnapshotCorruptError(f"these bytes are no exported moment: {error}") from error
-    if name != base.name:
-        raise SpecMismatchError(
-            f"this moment is one above the base {name!r}, and is to be imported above {base.name!r}"
-        )
-    return shell, archive
 
 
 def find_bubblewrap() -> str:
