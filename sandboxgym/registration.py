@@ -66,3 +66,12 @@ def register_all() -> None:
         "sandboxgym.sandboxes.repo.swebench.env:SWEBenchEnv",
         max_episode_steps=50,
     )
+    for name, entry_point, limit in (
+        ("Browser", "browser.env:BrowserEnv", None),
+        ("MiniWoB", "browser.miniwob.env:MiniWoBEnv", 50),
+        ("WebShop", "webshop.env:WebShopEnv", 100),
+        ("WebShopBrowser", "webshop.browser_env:WebShopBrowserEnv", 100),
+    ):
+        register(
+            f"sandboxgym/{name}-v0", f"sandboxgym.sandboxes.{entry_point}", max_episode_steps=limit
+        )

@@ -1,0 +1,1 @@
+"""Web pages in a real Chromium that can be forked with their site."""

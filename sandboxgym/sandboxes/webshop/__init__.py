@@ -1,0 +1,1 @@
+"""WebShop: one shop with two faces, text and real pages."""
