@@ -186,6 +186,9 @@ class Backend(Protocol):
     ) -> Sandbox:
         """A new sandbox that goes on from a moment of another one.
 
+        Where it cannot be started, this raises `SandboxError`, or the first thing that is asked of
+        it does.
+
         Args:
             checkpoint: The moment.
             views: Whole trees of other moments to be shown inside, by the name of a folder in the

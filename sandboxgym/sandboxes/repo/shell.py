@@ -10,6 +10,8 @@ and only a shell in the same sandbox ever reads it.
 
 from __future__ import annotations
 
+import string
+
 COMMAND_IN, STATE_IN, STATE_OUT = 197, 198, 199
 """Descriptors on which a shell reads its command and the state, and writes the state in the end.
 
@@ -36,7 +38,10 @@ _NOT_CARRIED = (
     "|UID|_"
 )
 
-# `declare -p` is asked for one variable at a time, so that those of bash itself are left out.
+_ALL_NAMES = " ".join(f"${{!{first}*}}" for first in f"{string.ascii_letters}_")
+
+# `declare -p` is asked for one variable at a time, so that those of bash itself are left out. Their
+# names are taken from expansions: no command is started, here and below, as each costs a process.
 # `set +o` does not run in a subshell, where it would report other options than the shell's.
 _LEAVE = f"""\
 __sandbox_leave() {{
@@ -51,21 +56,24 @@ __sandbox_leave() {{
     builtin alias -p
     builtin unset -f __sandbox_leave
     builtin declare -f
-    while IFS= builtin read -r __sandbox_name; do
+    for __sandbox_name in {_ALL_NAMES}; do
       case $__sandbox_name in ({_NOT_CARRIED}|__sandbox_*) ;; (*)
         builtin declare -p -- "$__sandbox_name" ;;
       esac
-    done < <(builtin compgen -v)
+    done
     builtin printf 'RANDOM=%s\\n{COMPLETE.decode().strip()}\\n' "$RANDOM"
   }} >&{STATE_OUT} 2>/dev/null
   builtin trap - EXIT
   builtin exit "$__sandbox_status"
 }}
 """
-_BEFORE = "RANDOM=1\nbuiltin shopt -s expand_aliases\n"
+_BEFORE = """\
+RANDOM=1
+builtin shopt -s expand_aliases
+builtin trap __sandbox_leave EXIT
+"""
 _AFTER = f"""
-[[ $(builtin trap -p EXIT) ]] || builtin trap __sandbox_leave EXIT
-__sandbox_command=$(</dev/fd/{COMMAND_IN})
+IFS= builtin read -r -d '' __sandbox_command <&{COMMAND_IN} || builtin :
 [[ ${{__sandbox_lost-}} ]] &&
   builtin printf '%s: this working directory is gone\\n' "$__sandbox_lost"
 builtin unset __sandbox_lost

@@ -278,7 +278,11 @@ class ShellEnv(ForkableEnv[Observation, Action]):
             SandboxError: They cannot, so it is no fault of the agent's.
         """
         assert self._pristine is not None
-        self._backend.fork(self._pristine).close()
+        another = self._backend.fork(self._pristine)
+        try:
+            another.run("true")
+        finally:
+            another.close()
         self.grade = Grade(0.0, reason=_BROKEN, details={"error": str(error)})
         return self._ended(command, CommandResult(f"{_BROKEN}\n", 1), self.grade)
 

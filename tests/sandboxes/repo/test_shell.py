@@ -83,6 +83,7 @@ def run(tmp_path):
         ("f() { echo \"got $1\"; }", "f 'a b'", "got a b"),
         ("alias hi='echo hello'", "hi you", "hello you"),
         ("umask 027", "umask", "0027"),
+        ("set -e; trap 'echo failed' ERR", "echo on", "on"),
         ("set -o pipefail", "false | true; echo $?", "1"),
         ("shopt -s extglob", "shopt extglob | tr -d '\\t '", "extglobon"),
         ("mkdir -p d/e; cd d/e", "basename $PWD", "e"),

@@ -56,7 +56,9 @@ class OverlayBackend:
 
     def create(self, base: Base) -> OverlaySandbox:
         """A new sandbox over a base."""
-        return self._open(Moment(weakref.ref(self), base, (), b""))
+        sandbox = self._open(Moment(weakref.ref(self), base, (), b""))
+        sandbox.ready()
+        return sandbox
 
     def fork(
         self,
@@ -67,6 +69,9 @@ class OverlayBackend:
         fresh_shell: bool = False,
     ) -> OverlaySandbox:
         """A new sandbox that goes on from a moment of another one.
+
+        It may still be starting when it is given back, so that many start at the same time. Where
+        it cannot, the first thing that is asked of it raises `SandboxError`.
 
         Args:
             checkpoint: The moment.
@@ -234,11 +239,24 @@ class OverlaySandbox:
         self._connection = connection
         self._moment = moment
         self._finalizer = weakref.finalize(self, connection.close)
+        self._starting = True
+
+    def ready(self) -> None:
+        """Wait until it is started.
+
+        Raises:
+            SandboxError: It cannot be, and is closed.
+        """
+        if not self._starting:
+            return
         try:
-            self._ask("start")
-        except BaseException:
+            self._answer("start")
+        except BaseException as error:
             self.close()
+            if isinstance(error, SandboxBrokenError):  # nothing was done in it
+                raise SandboxError(str(error)) from error
             raise
+        self._starting = False
 
     def run(
         self,
@@ -313,14 +331,25 @@ class OverlaySandbox:
     def _ask(self, what: str, body: bytes = b"", **more: Any) -> tuple[dict[str, Any], bytes]:
         if not self._finalizer.alive:
             raise SandboxError("this sandbox is closed")
+        self.ready()
         try:
             wire.send(self._connection, {"do": what, **more}, body)
+        except wire.ClosedError as error:
+            raise _lost(what) from error
+        return self._answer(what)
+
+    def _answer(self, what: str) -> tuple[dict[str, Any], bytes]:
+        try:
             head, answer = wire.receive(self._connection)
         except wire.ClosedError as error:
-            raise SandboxError(f"the sandbox was lost while it was asked to {what}") from error
+            raise _lost(what) from error
         if "error" in head:
             raise SandboxBrokenError(f"the sandbox could not {what}: {head['error']}")
         return head, answer
+
+
+def _lost(what: str) -> SandboxError:
+    return SandboxError(f"the sandbox was lost while it was asked to {what}")
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ import select
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 WAITING = "/bin/cat"
 """What the first process after bubblewrap's own runs."""
@@ -112,12 +113,9 @@ class Holder:
 def _start(
     bubblewrap: str, root: str, shared_memory: str, user: int | None
 ) -> subprocess.Popen[bytes]:
-    def become_user() -> None:
-        if user is not None:
-            os.setgroups([])
-            os.setresgid(user, user, user)
-            os.setresuid(user, user, user)
-
+    someone: dict[str, Any] = {}
+    if user is not None:
+        someone = {"user": user, "group": user, "extra_groups": []}
     process = subprocess.Popen(
         [
             bubblewrap,
@@ -127,7 +125,7 @@ def _start(
             *("--dev", "/dev", "--bind", shared_memory, "/dev/shm", "--remount-ro", "/dev"),
             *("--proc", "/proc", "--chdir", "/", "--", WAITING),
         ],
-        preexec_fn=become_user,
+        **someone,
         env={"PATH": "/usr/bin:/bin"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -115,13 +115,14 @@ class Warden:
         self.scratch = [self.new_written() for _ in self.views]
 
     def serve(self) -> None:
-        """Answer requests until the owner of the sandbox is gone."""
+        """Start, and answer requests until the owner of the sandbox is gone."""
         try:
+            request, body = {"do": "start"}, b""
             while True:
                 try:
-                    request, body = wire.receive(self.connection)
                     head, answer = self.answer(request, body)
                     wire.send(self.connection, head, answer)
+                    request, body = wire.receive(self.connection)
                 except wire.ClosedError:
                     return
         finally:
