@@ -37,6 +37,8 @@ PROTECTED = (
     "*.pth",
     "*.egg-info",
     "*.dist-info",
+    "__pycache__",
+    "*.py[co]",  # which Python may run instead of the source beside it
 )
 """Names of files and folders that decide how tests are run: a graded patch does not have them."""
 

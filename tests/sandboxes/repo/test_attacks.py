@@ -6,9 +6,11 @@ import os
 import socket
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+import sandboxgym
 from sandboxgym.core.errors import UncapturedStateError
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from sandboxgym.sandboxes.repo.bases import base_of_folder
@@ -67,6 +69,22 @@ class TestTheMachine:
     def test_where_its_files_are_is_not_told(self, sandbox, base):
         told = sandbox.run("cat /proc/mounts /proc/self/mountinfo /proc/1/cmdline", output=10**6)
         assert str(base.root) not in told.output
+
+    def test_solutions_of_our_own_tasks_are_not_in_a_folder_that_is_shown(
+        self, backend, base_cache, tmp_path
+    ):
+        package = Path(sandboxgym.__file__).parent
+        base = base_of_folder(tmp_path, toolchains=[package], cache=base_cache)
+        with backend.create(base) as sandbox:
+            assert sandbox.run(f"ls {package}/sandboxes/repo/env.py").returncode == 0
+            looked = sandbox.run(
+                f"ls -A {package}/sandboxes/repo/tasks; grep -r '+++ b/' {package}"
+            )
+            assert "tasks.jsonl" not in looked.output
+            moment = sandbox.snapshot()
+            assert "tasks.jsonl" not in sandbox.run(f"ls -A {package}/sandboxes/repo/tasks").output
+            sandbox.restore(moment)
+            assert sandbox.run(f"ls -A {package}/sandboxes/repo/tasks").output == ""
 
     def test_nothing_of_it_can_be_linked_to(self, sandbox):
         assert sandbox.run("ln /usr/bin/env mine").returncode != 0

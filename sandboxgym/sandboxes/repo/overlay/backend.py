@@ -133,12 +133,14 @@ class OverlayBackend:
             raise SandboxError("this OverlayBackend is closed: make another one")
         connection, other = socket.socketpair()
         limits = self.limits
+        shown = (*moment.base.binds, *binds)
         request = {
             "do": "open",
             "name": next(self._names),
             "base": str(moment.base.root),
             "links": _links_of(moment.base.root),
-            "binds": [list(bind) for bind in (*moment.base.binds, *binds)],
+            "binds": [list(bind) for bind in shown],
+            "hidden": hidden_below(shown),
             "layers": [layer.name for layer in moment.layers],
             "views": [
                 {
@@ -350,6 +352,20 @@ class OverlaySandbox:
 
 def _lost(what: str) -> SandboxError:
     return SandboxError(f"the sandbox was lost while it was asked to {what}")
+
+
+def hidden_below(binds: Sequence[tuple[str, str]]) -> list[str]:
+    """Where sandboxes would see the solutions of our own tasks.
+
+    They would where this package is installed in a folder of the machine that is shown to them,
+    such as /usr.
+    """
+    tasks = Path(sandboxgym.__file__).resolve().parent / "sandboxes" / "repo" / "tasks"
+    seen = []
+    for there, inside in binds:
+        with contextlib.suppress(ValueError):  # not below this one
+            seen.append(str(Path(inside, tasks.relative_to(Path(there).resolve()))))
+    return seen
 
 
 @functools.lru_cache(maxsize=64)

@@ -79,7 +79,7 @@ class Warden:
         connection: To the owner of the sandbox.
         store: The directory that holds all layers.
         request: What the owner asked for: base, its hard links, layers (topmost first),
-            binds, views, limits.
+            binds, folders to be shown empty, views, limits.
         group: The control groups of this process and all that it starts.
         privileges: What it can do.
     """
@@ -101,6 +101,7 @@ class Warden:
         self.links: list[list[str]] = request["links"]
         self.layers: list[str] = request["layers"]
         self.binds: list[list[str]] = request["binds"]
+        self.hidden: list[str] = request["hidden"]
         self.views: list[dict[str, Any]] = request["views"]
         self.bubblewrap: str = request["bubblewrap"]
         self.limits = Limits(**request["limits"])
@@ -110,8 +111,9 @@ class Warden:
         self.made = 0
         self.holder: Holder | None = None
         syscalls.unshare(syscalls.CLONE_NEWNS)
-        self.merged = self.own / "merged"
-        self.merged.mkdir()
+        self.merged, self.nothing = self.own / "merged", self.own / "nothing"
+        for folder in (self.merged, self.nothing):
+            folder.mkdir()
         self.scratch = [self.new_written() for _ in self.views]
 
     def serve(self) -> None:
@@ -170,6 +172,9 @@ class Warden:
             for source, target in self.binds:
                 with place(root, target, folder=Path(source).is_dir()) as here:
                     syscalls.bind_read_only(source, here)
+            for target in self.hidden:
+                with place(root, target, folder=True) as here:
+                    syscalls.bind_read_only(str(self.nothing), here)
             for view, scratch in zip(self.views, self.scratch, strict=True):
                 with place(root, view["target"], folder=True) as here:
                     self.mount(here, view["base"], view["layers"], scratch)

@@ -57,8 +57,12 @@ def test_hidden_tests_are_not_to_be_found(env):
     row = ROWS[SOLVED]
     observation, _ = env.reset(options={"instance_id": SOLVED})
     assert observation["output"] == row.problem_statement
-    found = env.step("grep -rn 'n > 10, 5, 7' / --include='*' 2>/dev/null | grep -v '^/proc'")[0]
-    assert found["output"] == ""
+    machine = "-path /proc -o -path /usr -o -path /dev"  # of which test_attacks.py looks at more
+    found = env.step(
+        f"find / \\( {machine} \\) -prune -o -type f -exec grep -l 'n > 10, 5, 7' {{}} +"
+    )
+    assert not found[0]["timed_out"]
+    assert found[0]["output"] == ""
     assert env.step("python3 -m unittest")[0]["returncode"] == 0
 
 
