@@ -257,13 +257,27 @@ class TestSubmissions:
         "command", ["mv /etc /etc2; ln -s etc2 /etc", "rm -rf --no-preserve-root / 2>/dev/null"]
     )
     def test_breaking_the_sandbox_is_no_way_out(self, env, command):
+        start = env.snapshot()
         env.step(command)
         observation, reward, terminated, _, info = env.step({"submit": True})
         assert (reward, terminated, info["reward_valid"]) == (0.0, True, True)
         assert observation["output"] == "this sandbox was broken from inside and cannot go on\n"
         with pytest.raises(UncapturedStateError, match="cannot be captured"):
             env.snapshot()
+        env.restore(start)
+        env.step(FIX)
+        assert env.step({"submit": True})[1] == 1.0
         env.reset()
+        env.step(FIX)
+        assert env.step({"submit": True})[1] == 1.0
+
+    def test_a_sandbox_that_cannot_be_captured_says_why_and_can_be_restored(self, env):
+        start = env.snapshot()
+        env.step("mv /etc /etc2; ln -s etc2 /etc")
+        for _ in range(2):
+            with pytest.raises(UncapturedStateError, match="/etc was replaced inside the sandbox"):
+                env.snapshot()
+        env.restore(start)
         env.step(FIX)
         assert env.step({"submit": True})[1] == 1.0
 

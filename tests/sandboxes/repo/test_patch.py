@@ -203,8 +203,9 @@ def test_a_patch_that_is_too_large_is_refused(captured):
     "name",
     [
         "tests/conftest.py", "conftest.py", "pytest.ini", "tox.ini", "pkg/CONFTEST.PY", "x.pth",
-        "p/__pycache__/a.cpython-311.pyc", "a.pyc", "sitecustomize.py", "usercustomize/__init__.py", "evil.egg-info/entry_points.txt",
-        "conftest.py/inside.py", "tests/test_a.py", "tests/test_new.py",
+        "p/__pycache__/a.cpython-311.pyc", "a.pyc", "sitecustomize.py",
+        "usercustomize/__init__.py", "evil.egg-info/entry_points.txt", "conftest.py/inside.py",
+        "tests/test_a.py", "tests/test_new.py",
     ],
 )  # fmt: skip
 def test_protected_files_are_left_out_and_the_rest_is_not(captured, name):
