@@ -26,6 +26,7 @@ from sandboxgym.sandboxes.repo.backend import (
     SandboxBrokenError,
     SandboxError,
 )
+from sandboxgym.sandboxes.repo.capture import Pristine
 from sandboxgym.sandboxes.repo.spaces import Action, ShellActions, observation_space, parsed
 from sandboxgym.sandboxes.repo.submission import Grade, Reward, graded
 
@@ -61,7 +62,7 @@ class Held:
 
     backend: Backend
     task: Task
-    pristine: Checkpoint
+    pristine: Pristine
     moment: Checkpoint
     seen: str
 
@@ -105,7 +106,7 @@ class ShellEnv(ForkableEnv[Observation, Action]):
         self.observation_space = observation_space(max(self.limits.output, MAX_STATEMENT))
         self._backend = backend or _overlay(self.limits)
         self._task: Task | None = None
-        self._pristine: Checkpoint | None = None
+        self._pristine: Pristine | None = None
         self._sandbox: Sandbox | None = None
         self._seen = ""
 
@@ -156,7 +157,7 @@ class ShellEnv(ForkableEnv[Observation, Action]):
         task = self.choose_task(options or {})
         with _Losing(self):
             if self._pristine is not None and self._task == task:
-                self._go_to(task, self._pristine)
+                self._go_to(task, self._pristine.moment)
             else:
                 self._open(task)
         self._seen = ""
@@ -230,19 +231,19 @@ class ShellEnv(ForkableEnv[Observation, Action]):
         """Start a task for the first time."""
         sandbox = self._backend.create(task.base)
         try:
-            pristine = sandbox.snapshot()
+            pristine = Pristine(self._backend, sandbox.snapshot(), task.base.workdir)
         except BaseException:
             sandbox.close()
             raise
         self.close()
         self._task, self._pristine, self._sandbox = task, pristine, sandbox
 
-    def _pristine_of(self, task: Task) -> Checkpoint:
+    def _pristine_of(self, task: Task) -> Pristine:
         if self._pristine is not None and self._task == task:
             return self._pristine
         sandbox = self._backend.create(task.base)
         try:
-            return sandbox.snapshot()
+            return Pristine(self._backend, sandbox.snapshot(), task.base.workdir)
         finally:
             sandbox.close()
 
@@ -259,14 +260,7 @@ class ShellEnv(ForkableEnv[Observation, Action]):
         assert self._task is not None
         assert self._pristine is not None
         agent = self._living().snapshot(allow_process_loss=True)
-        self.grade = graded(
-            self._backend,
-            self._pristine,
-            agent,
-            self._task.reward,
-            self._task.protected,
-            self._task.base.workdir,
-        )
+        self.grade = graded(self._pristine, agent, self._task.reward, self._task.protected)
         return self._ended(None, CommandResult("", 0), self.grade)
 
     def _give_up(
@@ -278,7 +272,7 @@ class ShellEnv(ForkableEnv[Observation, Action]):
             SandboxError: They cannot, so it is no fault of the agent's.
         """
         assert self._pristine is not None
-        another = self._backend.fork(self._pristine)
+        another = self._backend.fork(self._pristine.moment)
         try:
             another.run("true")
         finally:

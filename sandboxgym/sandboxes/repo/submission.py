@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from sandboxgym.sandboxes.repo import patch
 from sandboxgym.sandboxes.repo.backend import Backend, Checkpoint, Sandbox, SandboxError
 from sandboxgym.sandboxes.repo.bases import WORKDIR
+from sandboxgym.sandboxes.repo.capture import Pristine, capture
 from sandboxgym.sandboxes.repo.patch import NoRoomError, Patch, PatchError
 
 
@@ -80,20 +81,17 @@ Reward: TypeAlias = Callable[[Submission], Grade]
 
 
 def graded(
-    backend: Backend,
-    pristine: Checkpoint,
-    agent: Checkpoint,
-    reward: Reward,
-    protected: tuple[str, ...],
-    workdir: str,
+    pristine: Pristine, agent: Checkpoint, reward: Reward, protected: tuple[str, ...]
 ) -> Grade:
     """Capture what an agent changed, and let a reward function say what it is worth.
 
     What is the agent's fault is worth 0; what is not makes the grade invalid.
     """
     try:
-        changed = patch.capture(backend, pristine, agent, protected, workdir)
-        return reward(Submission(backend, pristine, agent, changed, workdir))
+        changed = capture(pristine, agent, protected)
+        return reward(
+            Submission(pristine.backend, pristine.moment, agent, changed, pristine.workdir)
+        )
     except PatchError as error:
         return Grade(0.0, reason=str(error))
     except SandboxError as error:

@@ -7,6 +7,7 @@ import pytest
 from sandboxgym.sandboxes.repo import patch
 from sandboxgym.sandboxes.repo.backend import Limits
 from sandboxgym.sandboxes.repo.bases import base_of_folder
+from sandboxgym.sandboxes.repo.capture import Pristine, capture
 from sandboxgym.sandboxes.repo.patch import PatchError
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
@@ -44,7 +45,7 @@ def pristine(backend, tmp_path_factory, base_cache):
         (tree / name).write_bytes(text.encode())
     (tree / "data.bin").write_bytes(bytes(range(256)) * 8)
     with backend.create(base_of_folder(tree, cache=base_cache)) as sandbox:
-        yield sandbox.snapshot()
+        yield Pristine(backend, sandbox.snapshot())
 
 
 @pytest.fixture
@@ -52,13 +53,13 @@ def captured(backend, pristine):
     """What is captured of a command's work, and what the tree looks like with it applied."""
 
     def run(command, protected=()):
-        with backend.fork(pristine) as agent:
+        with backend.fork(pristine.moment) as agent:
             done = agent.run(command)
             assert done.returncode == 0, done.output
             moment = agent.snapshot()
-            result = patch.capture(backend, pristine, moment, protected)
+            result = capture(pristine, moment, protected)
             after = agent.run(LOOK, output=10**6).output
-        with backend.fork(pristine) as grader:
+        with backend.fork(pristine.moment) as grader:
             patch.apply(grader, result.text)
             applied = grader.run(LOOK, output=10**6).output
         return result, after, applied
@@ -248,7 +249,7 @@ def test_what_setup_cfg_says_to_pytest_stays_and_the_rest_changes(captured, back
 def test_no_spelling_tells_pytest_anything_else(captured, backend, pristine, edit):
     result, _, _ = captured(edit)
     assert b"evil" not in result.text
-    with backend.fork(pristine) as grader:
+    with backend.fork(pristine.moment) as grader:
         patch.apply(grader, result.text)
         told = grader.run("sed -n '/tool.pytest/,/^$/p' pyproject.toml; ls n/pyproject.toml").output
     assert told.startswith('[tool.pytest.ini_options]\naddopts = "-q"\n')
@@ -261,16 +262,16 @@ def test_a_solution_may_change_what_is_not_pytests(captured):
 
 
 def test_looking_leaves_the_agents_moment_as_it_was(backend, pristine):
-    with backend.fork(pristine) as agent:
+    with backend.fork(pristine.moment) as agent:
         agent.run("git init -q sub; mkfifo pipe; chmod 000 a.py; echo n > n; git add n")
         look = "find . -printf '%P %y %m %T@\\n' | LC_ALL=C sort; git status --short"
         moment = agent.snapshot()
         before = agent.run(look, output=10**6).output
-        patch.capture(backend, pristine, moment)
+        capture(pristine, moment)
         agent.restore(moment)
         assert agent.run(look, output=10**6).output == before
 
 
 def test_a_patch_that_does_not_fit_is_named(backend, pristine):
-    with backend.fork(pristine) as sandbox, pytest.raises(PatchError, match=r"a\.py"):
+    with backend.fork(pristine.moment) as sandbox, pytest.raises(PatchError, match=r"a\.py"):
         patch.apply(sandbox, b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-other\n+new\n")
