@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+GoalKind = Literal["synthetic", "human"]
 
 DEFAULT_PRICE = 100.0  # of a product that names none
 CATEGORY_SEPARATOR = "\u203a"  # a single angle quotation mark, ">" for short below
@@ -64,7 +70,23 @@ class Product:
     @property
     def categories(self) -> tuple[str, ...]:
         """The names on the path of `category`."""
-        return tuple(part.strip() for part in self.category.split(CATEGORY_SEPARATOR))
+        return names_on_path(self.category)
+
+    @property
+    def wishes(self) -> tuple[Instruction, ...]:
+        """The instructions that are goals: those that ask for an attribute."""
+        return tuple(wish for wish in self.instructions if wish.attributes)
+
+    def number_of_goals(self, kind: GoalKind) -> int:
+        """How many goals are made of it.
+
+        Those of people are its wishes; synthetic ones are all combinations of its options.
+        """
+        if kind == "human":
+            return len(self.wishes)
+        if self.instruction is None or not self.instruction_attributes:
+            return 0
+        return math.prod(len(values) for values in self.options.values())
 
     @property
     def indexed_text(self) -> str:
@@ -90,6 +112,10 @@ class Catalogue(ABC):
     @abstractmethod
     def find(self, asin: str) -> int | None:
         """The position of a product, or None where there is none of that name."""
+
+    def goal_counts(self, kind: GoalKind) -> NDArray[np.int64]:
+        """How many goals are made of each product."""
+        return np.fromiter((product.number_of_goals(kind) for product in self), np.int64, len(self))
 
     def __iter__(self) -> Iterator[Product]:
         """All products, in order."""
@@ -127,6 +153,11 @@ class ListedCatalogue(Catalogue):
     def find(self, asin: str) -> int | None:
         """The position of a product, or None where there is none of that name."""
         return self._positions.get(asin)
+
+
+def names_on_path(category: str) -> tuple[str, ...]:
+    """The names on the path of a category."""
+    return tuple(part.strip() for part in category.split(CATEGORY_SEPARATOR))
 
 
 def digest_of(products: Iterable[Product]) -> str:
