@@ -51,7 +51,10 @@ class CDPSession:
         return self.connection.post(self, method, params)
 
     def on(self, event: str, handler: Handler) -> Callable[[], None]:
-        """Call `handler` with the parameters of each such event; returns what ends that."""
+        """Call `handler` with the parameters of each such event; returns what ends that.
+
+        Beside Chromium's own events there is "detached": the target is gone.
+        """
         handlers = self._handlers.setdefault(event, [])
         handlers.append(handler)
         return lambda: handlers.remove(handler)
@@ -152,6 +155,7 @@ class Connection:
         if session is None:
             return
         session.closed = True
+        session.dispatch("detached", {})
         for number, (owner, method, future) in list(self._waiting.items()):
             if owner is session:
                 del self._waiting[number]
@@ -166,6 +170,7 @@ class Connection:
                 future.set_exception(BrowserLostError(f"the browser went during {method}"))
         for session in self._sessions.values():
             session.closed = True
+            session.dispatch("detached", {})
         self.browser.dispatch("lost", {})
 
 

@@ -107,6 +107,7 @@ class Browser:
     Attributes:
         cdp: The session of the browser itself.
         connection: The pipe to it.
+        user_agent: What pages are told that it is.
     """
 
     def __init__(self, pid: int, profile: Path, connection: Connection) -> None:
@@ -114,6 +115,7 @@ class Browser:
         self.profile = profile
         self.connection = connection
         self.cdp = connection.browser
+        self.user_agent = ""
         self._contexts: dict[str, AttachHandler] = {}
         self.cdp.on("Target.attachedToTarget", self._attached)
 
@@ -129,6 +131,8 @@ class Browser:
         )
         writer, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(writing, "wb", 0))
         browser = cls(pid, profile, Connection(reader, writer))
+        version = await browser.cdp.send("Browser.getVersion")
+        browser.user_agent = version["userAgent"].replace("Headless", "")
         await browser.cdp.send(
             "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
         )

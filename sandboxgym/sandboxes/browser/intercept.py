@@ -1,68 +1,77 @@
-"""Every request of a session's pages and workers: served from the site, or refused by name."""
+"""Every request of a tab's pages and workers: served from the site, or refused by name.
+
+A page never reaches a network. Chromium's `Fetch` domain stops each request and waits for what we
+say; whatever is not the site's is failed as if it had been cancelled, so that a page that tried to
+leave stays where it is. (An error page would be another document, in another process, whose clock
+we would have lost.)
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import concurrent.futures
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
-from sandboxgym.sandboxes.browser.errors import PageLimitError, ProtocolError, TargetGoneError
+from sandboxgym.sandboxes.browser.errors import (
+    BrowserError,
+    PageLimitError,
+    ProtocolError,
+    SiteError,
+    TargetGoneError,
+)
+from sandboxgym.sandboxes.browser.hosting import Host
+from sandboxgym.sandboxes.browser.options import Limits
 from sandboxgym.sandboxes.browser.recording import Exchange, Recording, Replay
-from sandboxgym.sandboxes.browser.sites import Request, Response, Site
+from sandboxgym.sandboxes.browser.sites import Request, Response
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 NO_DOCUMENT = frozenset({204, 205})
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one action may cause before its page is ended.
-
-    Attributes:
-        requests: How many requests.
-        redirects: How many redirects one after the other.
-        body_bytes: How large one response may be.
-    """
-
-    requests: int = 1000
-    redirects: int = 20
-    body_bytes: int = 64 * 2**20
+_FAULT = Response(500, (("Content-Type", "text/plain"),), b"Internal Server Error")
+_LEFT_OUT = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
 
 
 class Traffic:
     """The requests of one tab, with its frames and workers.
 
+    Args:
+        host: Runs the site.
+        turn: Held by whoever asks the site; shared by the tabs of a session.
+        limits: What one action may cause.
+        cookies: Returns all cookies of the session.
+        now: Returns the present virtual time of the session.
+
     Attributes:
         recording: Of the current document.
         replay: Serves in place of the site while it is not None.
-        refused: What was refused since the list was last emptied, each with its reason.
+        refused: What was refused in this action, each with the reason.
+        fault: The first thing that went wrong in this action without ending the page.
+        endless: Called with an error when the page asks and asks.
     """
 
     def __init__(
         self,
-        site: Site,
-        caller: concurrent.futures.Executor,
+        host: Host,
+        turn: asyncio.Lock,
         limits: Limits,
-        cookies: Callable[[], Any],
+        cookies: Callable[[], Awaitable[list[dict[str, Any]]]],
         now: Callable[[], float],
     ) -> None:
-        self.site = site
+        self.host = host
         self.limits = limits
         self.recording = Recording()
         self.replay: Replay | None = None
         self.refused: list[str] = []
-        self.failure: Exception | None = None
-        self.requests = 0
-        self._caller = caller
+        self.fault: BrowserError | None = None
+        self.endless: Callable[[PageLimitError], None] | None = None
+        self._turn = turn
         self._cookies = cookies
         self._now = now
-        self._turn = asyncio.Lock()
+        self._asked = 0
         self._coming: Recording | None = None
+        self._left: Recording | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def watch(self, cdp: CDPSession, main_frame: str) -> None:
@@ -74,80 +83,130 @@ class Traffic:
             task.add_done_callback(self._tasks.discard)
 
         cdp.on("Fetch.requestPaused", paused)
+        cdp.on("Page.downloadWillBegin", self._downloads)
         await cdp.send("Fetch.enable", patterns=[{"urlPattern": "*"}])
 
+    def begin_action(self) -> None:
+        """Forget what the last action brought."""
+        self.refused.clear()
+        self.fault = None
+        self._asked = 0
+
+    def refuse(self, what: str) -> None:
+        """Note something that was refused; the same thing once."""
+        if what not in self.refused and len(self.refused) < self.limits.requests:
+            self.refused.append(what)
+
+    async def idle(self) -> None:
+        """Wait until every request was answered."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    def close(self) -> None:
+        """Stop answering."""
+        for task in list(self._tasks):
+            task.cancel()
+
     async def _answer(self, cdp: CDPSession, main_frame: str, params: dict[str, Any]) -> None:
-        request_id = params["requestId"]
+        request = _request(params)
+        navigates = params["resourceType"] == "Document" and params.get("frameId") == main_frame
         try:
             async with self._turn:
-                request = _request(params)
-                refusal = self._refusal(request)
-                if refusal is not None:
-                    self.refused.append(refusal)
-                    await cdp.send("Fetch.failRequest", requestId=request_id, errorReason="Aborted")
-                    return
-                navigates = (
-                    params["resourceType"] == "Document" and params.get("frameId") == main_frame
+                response = await self._response(request, navigates=navigates)
+            if response is None:
+                await cdp.send(
+                    "Fetch.failRequest", requestId=params["requestId"], errorReason="Aborted"
                 )
-                response = await self._serve(request, navigates=navigates)
-                if response is None:
-                    await cdp.send("Fetch.failRequest", requestId=request_id, errorReason="Aborted")
-                    return
-                cdp.post(
+            else:
+                await cdp.send(
                     "Fetch.fulfillRequest",
-                    requestId=request_id,
+                    requestId=params["requestId"],
                     responseCode=response.status,
                     responseHeaders=[{"name": n, "value": v} for n, v in response.headers],
                     body=base64.b64encode(response.body).decode(),
                 )
         except (TargetGoneError, ProtocolError):
             pass  # whoever asked is gone: a page that was left, or a request that was cancelled
-        except Exception as error:  # noqa: BLE001 - the action that caused the request raises it
-            self.failure = self.failure or error
-            cdp.post("Fetch.failRequest", requestId=request_id, errorReason="Aborted")
 
-    def _refusal(self, request: Request) -> str | None:
-        self.requests += 1
-        if self.requests > self.limits.requests:
-            raise PageLimitError(
-                f"the page made more than {self.limits.requests} requests in one action; the last "
-                f"was for {request.url}"
+    async def _response(self, request: Request, *, navigates: bool) -> Response | None:
+        """The answer to a request; None refuses it."""
+        self._asked += 1
+        if self._asked > self.limits.requests:
+            error = PageLimitError(
+                f"the page made more than {self.limits.requests} requests in one action, the last "
+                f"for {request.url}"
             )
-        site, url = urlsplit(self.site.origin), urlsplit(request.url)
-        if (url.scheme, url.netloc) != (site.scheme, site.netloc):
-            return f"{request.url} was refused: there is no network, only {self.site.origin}"
-        return None
-
-    async def _serve(self, request: Request, *, navigates: bool) -> Response | None:
-        cookies = await self._cookies() if navigates and self._coming is None else []
-        if self.replay is not None:
-            response = self.replay.respond(request)
-        else:
-            response = await asyncio.get_running_loop().run_in_executor(
-                self._caller, self.site.respond, request
-            )
-        if response is None:
+            self._go_wrong(error)
+            if self.endless is not None:
+                self.endless(error)
             return None
-        exchange = Exchange(request, response)
-        if not navigates:
-            self.recording.resources.append(exchange)
-            return response
-        if self._coming is None:
-            self._coming = Recording(cookies=cookies, time=self._now())
-        self._coming.navigation.append(exchange)
-        if response.status not in REDIRECTS:
-            if response.status not in NO_DOCUMENT:
-                self.recording = self._coming
-            self._coming = None
-        elif len(self._coming.navigation) > self.limits.redirects:
-            self._coming = None
-            raise PageLimitError(f"more than {self.limits.redirects} redirects to {request.url}")
+        site, url = urlsplit(self.host.site.origin), urlsplit(request.url)
+        if (url.scheme, url.netloc) != (site.scheme, site.netloc):
+            self.refuse(
+                f"{request.url} was refused: there is no network, only {self.host.site.origin}"
+            )
+            return None
+        if navigates and self._coming is None:
+            self._coming = Recording(cookies=await self._cookies(), time=self._now())
+        response = await self._ask(request)
+        if response is not None and navigates:
+            return self._navigate(Exchange(request, response))
+        if response is not None:
+            self.recording.resources.append(Exchange(request, response))
         return response
 
-    def close(self) -> None:
-        """Stop answering."""
-        for task in list(self._tasks):
-            task.cancel()
+    async def _ask(self, request: Request) -> Response | None:
+        """The recorded answer, or the site's, if it is not too large."""
+        if self.replay is not None:
+            return self.replay.respond(request)
+        try:
+            response = await self.host.respond(request)
+        except SiteError as error:
+            self._go_wrong(error)
+            response = _FAULT
+        if len(response.body) > self.limits.body_bytes:
+            self._go_wrong(
+                PageLimitError(
+                    f"{request.url} has {len(response.body)} bytes, over the limit of "
+                    f"{self.limits.body_bytes}: raise Limits.body_bytes"
+                )
+            )
+            return None
+        headers = tuple((n, v) for n, v in response.headers if n.lower() not in _LEFT_OUT)
+        return Response(response.status, headers, response.body)
+
+    def _navigate(self, exchange: Exchange) -> Response | None:
+        """Keep what the tab's main frame was sent; the document changes with the last of it."""
+        assert self._coming is not None
+        coming, self._coming = self._coming, None
+        coming.navigation.append(exchange)
+        url, response = exchange.request.url, exchange.response
+        if response.status in REDIRECTS:
+            if len(coming.navigation) > self.limits.redirects:
+                self._go_wrong(
+                    PageLimitError(
+                        f"{coming.navigation[0].request.url} led to more than "
+                        f"{self.limits.redirects} redirects, the last to {url}"
+                    )
+                )
+                return None
+            self._coming = coming
+        elif _is_attachment(response):
+            self.refuse(f"the download of {url} was refused")
+            return None
+        elif response.status not in NO_DOCUMENT:
+            self._left, self.recording = self.recording, coming
+        return response
+
+    def _downloads(self, params: dict[str, Any]) -> None:
+        """What seemed to be a document is a file, and the tab keeps the document that it had."""
+        self.refuse(f"the download of {params['url']} was refused")
+        navigation = self.recording.navigation
+        if self._left is not None and navigation and navigation[-1].request.url == params["url"]:
+            self.recording, self._left = self._left, None
+
+    def _go_wrong(self, error: BrowserError) -> None:
+        self.fault = self.fault or error
 
 
 def _request(params: dict[str, Any]) -> Request:
@@ -156,3 +215,10 @@ def _request(params: dict[str, Any]) -> Request:
     body = b"".join(base64.b64decode(entry.get("bytes", "")) for entry in entries)
     headers = {name.lower(): value for name, value in asked["headers"].items()}
     return Request(asked["method"], urldefrag(asked["url"]).url, headers, body)
+
+
+def _is_attachment(response: Response) -> bool:
+    return any(
+        name.lower() == "content-disposition" and value.strip().lower().startswith("attachment")
+        for name, value in response.headers
+    )

@@ -1,12 +1,12 @@
 """`Session`: one episode's browser context, with its site and its tabs.
 
-    session = await Session.start(wsgi(make_app)(), Options())
+    session = await Session.start(wsgi(make_app)(), Options(seed=7))
     await session.open("/")                     # in the active tab; follows redirects, settles
     tab = session.active
     tab.url, await tab.title()
     await tab.cdp.send("DOM.getDocument")       # any command of the DevTools protocol
     await tab.evaluate("document.forms.length") # in an isolated world that the page cannot see
-    png = await tab.screenshot()
+    png = await tab.screenshot()                # as last drawn; changes nothing
 
     async def click() -> None:
         await tab.mouse("mouseMoved", x, y)
@@ -15,20 +15,25 @@
 
     await session.perform("click('12')", click) # does it, lets `action_ms` pass, waits for loads
 
-    recording = tab.recording                   # of the tab's current document
+    tab.recording                               # of the tab's current document
+    tab.dialogs, tab.refused                    # what the last action brought
     await session.close()
 
-To show a recorded document again, exactly: start a session *at the recorded time* and serve the
-recorded responses.
+To show a recorded document again, exactly, start a session *at the recorded time* and serve the
+recorded responses:
 
     twin = await Session.start(site, options, now=recording.time)
     await twin.set_cookies(recording.cookies)
     twin.active.replay = Replay(recording)
-    await twin.open(recording.navigation[0].request.url)
+    await twin.open(recording.navigation[0].request.url, settle_until=recording.actions[0][0])
     for at, action in recording.actions:
         await twin.advance(at)
         await twin.perform(action, …)
     twin.active.replay = None                   # from here on the site answers
+
+What goes wrong is raised by `perform` (and `open`) after the session was made usable again: a tab
+that crashed, hangs or went beyond a limit is replaced by an empty one in its place, and keeps
+nothing; cookies, storage and the other tabs stay.
 
 All of this is asynchronous and belongs into the browser's thread: `loop.run(session.open("/"))`.
 """
@@ -36,206 +41,30 @@ All of this is asynchronous and belongs into the browser's thread: `loop.run(ses
 from __future__ import annotations
 
 import asyncio
-import base64
-import concurrent.futures
+import contextlib
+import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from sandboxgym.sandboxes.browser import chromium
 from sandboxgym.sandboxes.browser.cdp import CDPSession
 from sandboxgym.sandboxes.browser.errors import (
-    PageCrashedError,
+    BrowserError,
+    BrowserLostError,
     PageHungError,
-    ProtocolError,
+    SiteError,
+    TargetGoneError,
 )
-from sandboxgym.sandboxes.browser.intercept import Limits, Traffic
-from sandboxgym.sandboxes.browser.recording import Recording, Replay
-from sandboxgym.sandboxes.browser.settle import Clock, Loading
+from sandboxgym.sandboxes.browser.hosting import Host
+from sandboxgym.sandboxes.browser.intercept import Traffic
+from sandboxgym.sandboxes.browser.options import Limits, Options
 from sandboxgym.sandboxes.browser.sites import Site
+from sandboxgym.sandboxes.browser.tab import Dialog, Tab
 
-_WORLD = "sandboxgym"
+__all__ = ["Dialog", "Limits", "Options", "Session", "Tab"]
 
-
-@dataclass(frozen=True)
-class Options:
-    """How a session's pages see the world, and what they may do.
-
-    Attributes:
-        seed: Of `Math.random` and `crypto`.
-        width: Of the viewport, in pixels.
-        height: Of the viewport, in pixels.
-        epoch_ms: What `Date.now()` says when the session begins.
-        locale: Language of pages.
-        timezone: Time zone of pages.
-        frame_ms: Virtual time from one drawn frame to the next.
-        action_ms: Virtual time that passes with each action, at least.
-        load_ms: Virtual time that a page may take to load, at most.
-        wall_s: Seconds of real time that an action may take before its page counts as hung.
-        limits: What one action may cause.
-    """
-
-    seed: int = 0
-    width: int = 1280
-    height: int = 720
-    epoch_ms: float = 1_735_732_800_000.0  # 2025-01-01T12:00:00Z
-    locale: str = "en-US"
-    timezone: str = "UTC"
-    frame_ms: float = 20.0
-    action_ms: float = 100.0
-    load_ms: float = 10_000.0
-    wall_s: float = 10.0
-    limits: Limits = field(default_factory=Limits)
-
-
-@dataclass(frozen=True)
-class Dialog:
-    """A dialog that a page showed, and how it was answered."""
-
-    kind: str
-    message: str
-    accepted: bool
-
-
-class Tab:
-    """A page with all its frames.
-
-    Attributes:
-        cdp: The DevTools session of the page; commands take its frames by id.
-        frame_id: Of the main frame.
-        url: Of the current document, kept by Chromium's events.
-        opener: The tab that opened it, or None.
-        dialogs: What it showed since the last action began.
-        crashed: Whether its process is gone.
-    """
-
-    def __init__(self, session: Session, cdp: CDPSession, opener: Tab | None) -> None:
-        self.session = session
-        self.cdp = cdp
-        self.opener = opener
-        self.frame_id = cdp.target_id
-        self.url = "about:blank"
-        self.dialogs: list[Dialog] = []
-        self.crashed = False
-        self.clock = Clock(cdp, session.options.frame_ms)
-        self.loading = Loading(cdp)
-        self.traffic = Traffic(
-            session.site, session.caller, session.options.limits, session.cookies, self.now
-        )
-        cdp.on("Page.frameNavigated", self._navigated)
-        cdp.on("Page.navigatedWithinDocument", self._moved)
-        cdp.on("Page.javascriptDialogOpening", self._asked)
-        cdp.on("Inspector.targetCrashed", self._crashed)
-
-    def now(self) -> float:
-        """Milliseconds of virtual time since the session began."""
-        return self.clock.now
-
-    @property
-    def recording(self) -> Recording:
-        """Of the current document."""
-        return self.traffic.recording
-
-    @property
-    def replay(self) -> Replay | None:
-        """What serves this tab in place of the site, if anything."""
-        return self.traffic.replay
-
-    @replay.setter
-    def replay(self, replay: Replay | None) -> None:
-        self.traffic.replay = replay
-
-    async def set_up(self) -> None:
-        """Make the page ready before anything in it runs, then let it run."""
-        options = self.session.options
-        cdp = self.cdp
-        commands = [
-            cdp.post("Page.enable"),
-            cdp.post(
-                "Emulation.setDeviceMetricsOverride",
-                width=options.width,
-                height=options.height,
-                deviceScaleFactor=1,
-                mobile=False,
-            ),
-            cdp.post("Emulation.setTimezoneOverride", timezoneId=options.timezone),
-            cdp.post("Emulation.setLocaleOverride", locale=options.locale),
-            cdp.post(
-                "Emulation.setEmulatedMedia",
-                features=[{"name": "prefers-reduced-motion", "value": "reduce"}],
-            ),
-            cdp.post("Emulation.setFocusEmulationEnabled", enabled=True),
-        ]
-        await asyncio.gather(*commands)
-        await self.traffic.watch(cdp, self.frame_id)
-        await self.clock.start(options.epoch_ms, self.session.now)
-        await cdp.send("Runtime.runIfWaitingForDebugger")
-
-    async def title(self) -> str:
-        """The document's title."""
-        return str(await self.evaluate("document.title"))
-
-    async def evaluate(self, expression: str, *, frame_id: str | None = None) -> Any:
-        """Evaluate JavaScript in an isolated world: it sees the DOM, and no variable of the page.
-
-        Args:
-            expression: Its value must be JSON data; a promise is awaited.
-            frame_id: Which frame; None for the main one.
-        """
-        result = await self.cdp.send(
-            "Runtime.evaluate",
-            expression=expression,
-            contextId=await self.isolated_world(frame_id),
-            returnByValue=True,
-            awaitPromise=True,
-        )
-        thrown = result.get("exceptionDetails")
-        if thrown is not None:
-            what = thrown.get("exception", {}).get("description") or thrown["text"]
-            raise ProtocolError("Runtime.evaluate", what)
-        return result["result"].get("value")
-
-    async def isolated_world(self, frame_id: str | None = None) -> int:
-        """The execution context, in one frame, that the page cannot see."""
-        world = await self.cdp.send(
-            "Page.createIsolatedWorld", frameId=frame_id or self.frame_id, worldName=_WORLD
-        )
-        context_id: int = world["executionContextId"]
-        return context_id
-
-    async def mouse(self, kind: str, x: float, y: float, **params: Any) -> None:
-        """`Input.dispatchMouseEvent`; moves and wheels take effect at the frame drawn here."""
-        done = self.cdp.post("Input.dispatchMouseEvent", type=kind, x=x, y=y, **params)
-        if kind in ("mouseMoved", "mouseWheel"):
-            await self.clock.draw()
-        await done
-
-    async def key(self, kind: str, **params: Any) -> None:
-        """`Input.dispatchKeyEvent`."""
-        await self.cdp.send("Input.dispatchKeyEvent", type=kind, **params)
-
-    async def screenshot(self) -> bytes:
-        """The viewport as PNG, at this very moment."""
-        drawn = await self.clock.draw(screenshot={"format": "png"})
-        return base64.b64decode(drawn["screenshotData"])
-
-    def _navigated(self, params: dict[str, Any]) -> None:
-        frame = params["frame"]
-        if frame["id"] == self.frame_id:
-            self.url = frame["url"] + frame.get("urlFragment", "")
-
-    def _moved(self, params: dict[str, Any]) -> None:
-        if params["frameId"] == self.frame_id:
-            self.url = params["url"]
-
-    def _asked(self, params: dict[str, Any]) -> None:
-        accept = params["type"] in ("alert", "beforeunload")
-        self.dialogs.append(Dialog(params["type"], params["message"], accept))
-        self.cdp.post("Page.handleJavaScriptDialog", accept=accept)
-
-    def _crashed(self, _params: dict[str, Any]) -> None:
-        self.crashed = True
+_EPSILON = 1e-6
 
 
 class Session:
@@ -247,6 +76,7 @@ class Session:
         now: Milliseconds of virtual time since the session began.
         tabs: In the order in which they were opened.
         active: The tab that actions go to.
+        refused: What was refused outside of any tab in this action, each with the reason.
     """
 
     def __init__(self, site: Site, options: Options, now: float) -> None:
@@ -255,10 +85,15 @@ class Session:
         self.now = now
         self.tabs: list[Tab] = []
         self.active: Tab
-        self.caller = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="site")
+        self.refused: list[str] = []
+        self._host = Host(site)
+        self._turn = asyncio.Lock()
         self._context = ""
         self._browser: chromium.Browser
-        self._coming: dict[str, asyncio.Future[Tab]] = {}
+        self._expected: dict[str, asyncio.Future[Tab]] = {}
+        self._arriving: set[asyncio.Task[None]] = set()
+        self._failed: dict[Tab, BrowserError] = {}
+        self._failing: asyncio.Future[None] | None = None
 
     @classmethod
     async def start(
@@ -274,25 +109,28 @@ class Session:
         self = cls(site, options or Options(), now)
         self._browser = await chromium.shared()
         self._context = await self._browser.new_context(self._attached)
-        self.active = await self.new_tab()
+        await self.new_tab()
         return self
 
     async def new_tab(self) -> Tab:
         """Open an empty tab, which becomes the active one."""
-        created = await self._browser.cdp.send(
-            "Target.createTarget",
-            url="about:blank",
-            browserContextId=self._context,
-            width=self.options.width,
-            height=self.options.height,
-            enableBeginFrameControl=True,
-        )
-        tab = await self._tab_of(created["targetId"])
+        tab = await self._make_tab()
+        self.tabs.append(tab)
         self.active = tab
         return tab
 
-    async def open(self, url: str) -> None:
+    async def close_tab(self, tab: Tab) -> None:
+        """Close a tab. The last one is followed by an empty one."""
+        await self._end(tab)
+        self.tabs.remove(tab)
+        await self._tidy()
+
+    async def open(self, url: str, *, settle_until: float | None = None) -> None:
         """Go to a URL, absolute or relative to the site's origin, in the active tab.
+
+        Args:
+            url: Where to.
+            settle_until: Until when time passes; None for `action_ms` and until it has loaded.
 
         Raises:
             PageHungError: It did not come to rest.
@@ -303,43 +141,66 @@ class Session:
         async def navigate() -> None:
             await tab.cdp.send("Page.navigate", url=target)
 
-        await self.perform(None, navigate)
+        await self.perform(None, navigate, settle_until=settle_until)
 
-    async def perform(self, action: str | None, doing: Callable[[], Awaitable[None]]) -> None:
+    async def perform(
+        self,
+        action: str | None,
+        doing: Callable[[], Awaitable[None]],
+        *,
+        settle_until: float | None = None,
+    ) -> None:
         """Do something with the active tab, then let all tabs come to rest.
 
         Args:
             action: Its text, for the recording; None where it is not to be recorded.
-            doing: Does it.
+            doing: Does it. What it raises is raised here, when all tabs are at rest.
+            settle_until: Until when time passes; None for `action_ms` and until all has loaded.
 
         Raises:
-            PageHungError: A page did not come to rest.
-            PageCrashedError: The process of a page crashed.
+            PageHungError: A page did not come to rest; the tab was replaced by an empty one.
+            PageCrashedError: The process of a page crashed; likewise.
+            PageLimitError: A page went beyond a limit.
+            SiteError: The site raised, or did not answer.
+            BrowserLostError: The browser is gone, and the session with it.
         """
-        tab = self.active
+        await self._recover()
         if action is not None:
-            tab.recording.actions.append((self.now, action))
-        for each in self.tabs:
-            each.traffic.requests = 0
-            each.traffic.failure = None
-            each.dialogs.clear()
+            self.active.recording.actions.append((self.now, action))
+        self.refused.clear()
+        for tab in self.tabs:
+            tab.begin_action()
+        working = asyncio.ensure_future(self._do(doing, settle_until))
+        self._failing = asyncio.get_running_loop().create_future()
         try:
-            await asyncio.wait_for(self._do(doing), self.options.wall_s)
-        except asyncio.TimeoutError:
-            raise PageHungError(
-                f"{tab.url} did not come to rest within {self.options.wall_s} s"
-            ) from None
-        for each in self.tabs:
-            if each.traffic.failure is not None:
-                raise each.traffic.failure
-        if tab.crashed:
-            raise PageCrashedError(f"the process of {tab.url} crashed")
+            await asyncio.wait(
+                {working, self._failing},
+                timeout=self.options.wall_s,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            failing, self._failing = self._failing, None
+            if not working.done():
+                working.cancel()
+                await asyncio.wait({working})
+        if not failing.done() and working.cancelled():
+            self._note_hung()
+        await self._recover()
+        working.result()
+        for tab in self.tabs:
+            if tab.traffic.fault is not None:
+                raise tab.traffic.fault
 
     async def advance(self, until: float) -> None:
-        """Let virtual time pass in all tabs."""
-        for tab in list(self.tabs):
-            await tab.clock.advance(until, draw=tab is self.active)
-        self.now = max(self.now, until)
+        """Let virtual time pass in all tabs, frame by frame; only the active one is drawn."""
+        frame_ms = self.options.frame_ms
+        while self.now < until - _EPSILON:
+            at = min(until, (math.floor(self.now / frame_ms + _EPSILON) + 1) * frame_ms)
+            for tab in list(self.tabs):
+                with contextlib.suppress(TargetGoneError):  # it closed itself: see `_tidy`
+                    await tab.clock.advance(at, draw=tab is self.active)
+            self.now = at
+            await self._all_arrived()
 
     async def cookies(self) -> list[dict[str, Any]]:
         """All cookies of the session."""
@@ -357,43 +218,138 @@ class Session:
         """End all its pages and forget what they stored."""
         for tab in self.tabs:
             tab.traffic.close()
+        self._host.close()
         if not self._browser.lost:
             await self._browser.dispose_context(self._context)
-        self.caller.shutdown(wait=False)
 
-    async def _do(self, doing: Callable[[], Awaitable[None]]) -> None:
-        await doing()
-        latest = self.now + self.options.load_ms
-        await self.advance(self.now + self.options.action_ms)
-        while any(tab.loading for tab in self.tabs) and self.now < latest:
-            await self.advance(self.now + self.options.frame_ms)
+    # What happens while an action is performed.
+
+    async def _do(self, doing: Callable[[], Awaitable[None]], until: float | None) -> None:
+        try:
+            await doing()
+        except Exception:
+            await self._settle(until)
+            raise
+        await self._settle(until)
+
+    async def _settle(self, until: float | None) -> None:
+        await self._all_arrived()
+        if until is not None:
+            await self.advance(until)
+        else:
+            latest = self.now + self.options.load_ms
+            await self.advance(self.now + self.options.action_ms)
+            while any(tab.loading for tab in self.tabs) and self.now < latest:
+                await self.advance(self.now + self.options.frame_ms)
+        await self._tidy()
+
+    async def _tidy(self) -> None:
+        """Take away tabs that are gone, and see to it that there is an active one."""
+        self.tabs = [tab for tab in self.tabs if not tab.gone]
+        if not self.tabs:
+            await self.new_tab()
+        elif self.active not in self.tabs:
+            opener = self.active.opener
+            self.active = opener if opener in self.tabs and opener else self.tabs[-1]
+
+    # Tabs that come.
+
+    async def _make_tab(self) -> Tab:
+        created = await self._browser.cdp.send(
+            "Target.createTarget",
+            url="about:blank",
+            browserContextId=self._context,
+            width=self.options.width,
+            height=self.options.height,
+            enableBeginFrameControl=True,
+        )
+        return await self._expect(created["targetId"])
+
+    def _expect(self, target_id: str) -> asyncio.Future[Tab]:
+        if target_id not in self._expected:
+            self._expected[target_id] = asyncio.get_running_loop().create_future()
+        return self._expected[target_id]
 
     def _attached(self, cdp: CDPSession, target: dict[str, Any]) -> None:
         if target["type"] != "page":
+            self.refused.append(f"a {target['type']} ({target['url']}) was refused")
+            self._browser.cdp.post("Target.closeTarget", targetId=cdp.target_id)
             return
-        opener = next(
-            (tab for tab in self.tabs if tab.cdp.target_id == target.get("openerId")), None
+        opener_id = target.get("openerId")
+        opener = next((tab for tab in self.tabs if tab.frame_id == opener_id), None)
+        limit = self.options.limits.tabs
+        if opener is not None and len(self.tabs) + len(self._arriving) >= limit:
+            opener.traffic.refuse(f"a popup was refused: more than {limit} tabs were open")
+            self._browser.cdp.post("Target.closeTarget", targetId=cdp.target_id)
+            return
+        task = asyncio.ensure_future(self._arrive(cdp, opener))
+        self._arriving.add(task)
+        task.add_done_callback(self._arriving.discard)
+
+    async def _arrive(self, cdp: CDPSession, opener: Tab | None) -> None:
+        traffic = Traffic(
+            self._host, self._turn, self.options.limits, self.cookies, lambda: self.now
         )
-        tab = Tab(self, cdp, opener)
-        asyncio.ensure_future(self._add(tab))
-
-    async def _add(self, tab: Tab) -> None:
-        await tab.set_up()
-        self.tabs.append(tab)
-        if tab.opener is not None:
+        tab = Tab(cdp, self.options, traffic, opener, self._fail)
+        traffic.endless = lambda error: self._fail(tab, error)
+        try:
+            await tab.set_up(self._browser.user_agent)
+            await tab.start(self.now)
+        except TargetGoneError:
+            return  # closed as soon as it was opened
+        if opener is not None:
+            self.tabs.append(tab)
             self.active = tab
-        self._coming_tab(tab.cdp.target_id).set_result(tab)
+        self._expect(cdp.target_id).set_result(tab)
 
-    def _coming_tab(self, target_id: str) -> asyncio.Future[Tab]:
-        if target_id not in self._coming:
-            self._coming[target_id] = asyncio.get_running_loop().create_future()
-        return self._coming[target_id]
+    async def _all_arrived(self) -> None:
+        while self._arriving:
+            await asyncio.wait(set(self._arriving))
 
-    async def _tab_of(self, target_id: str) -> Tab:
-        return await self._coming_tab(target_id)
+    # Tabs that fail.
 
+    def _fail(self, tab: Tab, error: BrowserError) -> None:
+        """A tab cannot go on; the action in progress is broken off."""
+        self._failed.setdefault(tab, error)
+        if self._failing is not None and not self._failing.done():
+            self._failing.set_result(None)
 
-def is_of(url: str, origin: str) -> bool:
-    """Whether a URL belongs to an origin."""
-    this, that = urlsplit(url), urlsplit(origin)
-    return (this.scheme, this.netloc) == (that.scheme, that.netloc)
+    def _note_hung(self) -> None:
+        seconds = self.options.wall_s
+        asked = self._host.asked
+        for tab in self.tabs:
+            if not (tab is self.active or tab.clock.running or tab.loading):
+                continue
+            if asked is not None:
+                self._failed[tab] = SiteError(
+                    f"the site did not answer {asked.method} {asked.url} within {seconds} s"
+                )
+            else:
+                self._failed[tab] = PageHungError(
+                    f"{tab.url} did not come to rest within {seconds} s: a script runs for ever, "
+                    "or longer than Options.wall_s"
+                )
+
+    async def _recover(self) -> None:
+        """Put an empty tab in the place of each that failed, then raise why."""
+        if self._browser.lost:
+            raise BrowserLostError("the browser is gone: reset starts another")
+        failed, self._failed = self._failed, {}
+        for tab in failed:
+            await self._end(tab)
+            new = await self._make_tab()
+            if tab in self.tabs:
+                self.tabs[self.tabs.index(tab)] = new
+            else:
+                self.tabs.append(new)
+            if tab is self.active:
+                self.active = new
+        for error in failed.values():
+            raise error
+
+    async def _end(self, tab: Tab) -> None:
+        tab.traffic.close()
+        if tab.gone:
+            return
+        tab.cdp.post("Runtime.terminateExecution")
+        await self._browser.cdp.send("Target.closeTarget", targetId=tab.frame_id)

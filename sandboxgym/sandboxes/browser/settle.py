@@ -14,8 +14,10 @@ import math
 from typing import Any
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
+from sandboxgym.sandboxes.browser.errors import TargetGoneError
 
 _EPSILON = 1e-6
+_HAIR = 1e-3  # one microsecond: Chromium draws a frame only if it is later than the last
 
 
 class Clock:
@@ -24,6 +26,7 @@ class Clock:
     Attributes:
         now: Milliseconds since the session began.
         frame_ms: How much time passes from frame to frame.
+        running: Whether time passes at this moment.
     """
 
     def __init__(self, cdp: CDPSession, frame_ms: float) -> None:
@@ -31,8 +34,15 @@ class Clock:
         self.frame_ms = frame_ms
         self.now = 0.0
         self._base = 0.0
+        self._drawn = -math.inf
         self._granted: asyncio.Future[None] | None = None
         cdp.on("Emulation.virtualTimeBudgetExpired", self._expired)
+        cdp.on("detached", self._detached)
+
+    @property
+    def running(self) -> bool:
+        """Whether a span was granted that has not passed yet."""
+        return self._granted is not None and not self._granted.done()
 
     async def start(self, epoch_ms: float, now: float) -> None:
         """Stop time at `epoch_ms + now`."""
@@ -52,13 +62,18 @@ class Clock:
             await self._grant(at - self.now)
             self.now = at
             if draw and at == frame:
-                await self.draw()
+                await self.draw_next()
+
+    async def draw_next(self) -> None:
+        """Draw a frame now, later than the last one by a hair at least."""
+        self._drawn = max(self.now, self._drawn + _HAIR)
+        await self.draw()
 
     async def draw(self, **options: Any) -> dict[str, Any]:
-        """Draw a frame now."""
+        """Draw the last frame once more: the page does nothing for it."""
         return await self.cdp.send(
             "HeadlessExperimental.beginFrame",
-            frameTimeTicks=self._base + self.now,
+            frameTimeTicks=self._base + max(self._drawn, 0.0),
             interval=self.frame_ms,
             **options,
         )
@@ -77,6 +92,10 @@ class Clock:
         if self._granted is not None and not self._granted.done():
             self._granted.set_result(None)
 
+    def _detached(self, _params: dict[str, Any]) -> None:
+        if self._granted is not None and not self._granted.done():
+            self._granted.set_exception(TargetGoneError("the page went while time passed"))
+
 
 class Loading:
     """Which frames of a tab are loading."""
@@ -85,6 +104,7 @@ class Loading:
         self._frames: set[str] = set()
         for event in ("Page.frameStartedLoading", "Page.frameStartedNavigating"):
             cdp.on(event, lambda params: self._frames.add(params["frameId"]))
+        cdp.on("detached", lambda params: self._frames.clear())
         for event in ("Page.frameStoppedLoading", "Page.frameDetached"):
             cdp.on(event, lambda params: self._frames.discard(params["frameId"]))
 

@@ -16,7 +16,7 @@ from io import BytesIO, StringIO
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-ORIGIN = "http://site.test"
+ORIGIN = "https://site.test"  # a secure context, as most sites are
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,220 @@
+// Runs before anything else in every document and worker, in the page's own world.
+//
+// Chromium's virtual time makes timers, Date and frames exact already. What is left: randomness,
+// time stamps that come from real clocks (of input events, of the start of a navigation), traits of
+// the machine, and doors out of the sandbox. A page cannot tell any of this from the real thing by
+// looking; one that hunts for it can (Function.prototype.toString).
+//
+// `settings` is {seed, report}: the session's seed, and the name of the binding that tells us of
+// what was refused.
+(settings => {
+  "use strict";
+  const report = self[settings.report];
+  delete self[settings.report];
+  const isWorker = typeof document === "undefined";
+
+  const refuse = (what, why) => {
+    if (report) report(JSON.stringify([what, String(why)]));
+    return new DOMException(`${what} is refused in this sandbox`, "NotAllowedError");
+  };
+  const replace = (owner, name, value) => {
+    if (!owner) return;
+    const old = Object.getOwnPropertyDescriptor(owner, name);
+    if (!old) return;
+    Object.defineProperty(owner, name, {
+      configurable: true, enumerable: old.enumerable, writable: true, value,
+    });
+  };
+  const replaceGetter = (owner, name, get) => {
+    if (!owner) return;
+    const old = Object.getOwnPropertyDescriptor(owner, name);
+    if (!old || !old.get) return;
+    Object.defineProperty(owner, name, {
+      configurable: true, enumerable: old.enumerable, set: old.set,
+      get() { return get.call(this, old.get); },
+    });
+  };
+
+  // ---- Time: all stamps are whole milliseconds of virtual time since the document began.
+  const nativeNow = performance.now.bind(performance);
+  const begin = nativeNow();
+  const beginDate = Date.now();
+  const since = stamp => Math.max(0, Math.round(stamp - begin));
+  const now = () => since(nativeNow());
+  replace(Performance.prototype, "now", { now() { return now(); } }.now);
+  replaceGetter(Performance.prototype, "timeOrigin", () => beginDate);
+  const stamps = new WeakMap();
+  replaceGetter(Event.prototype, "timeStamp", function () {
+    if (!stamps.has(this)) stamps.set(this, now());
+    return stamps.get(this);
+  });
+  replaceGetter(self.PerformanceEntry?.prototype, "startTime", function (native) {
+    return since(native.call(this));
+  });
+  replaceGetter(self.PerformanceEntry?.prototype, "duration", function (native) {
+    return Math.round(native.call(this));
+  });
+  const ownEntry = entry => entry.entryType === "mark" || entry.entryType === "measure";
+  for (const name of ["getEntries", "getEntriesByName", "getEntriesByType"]) {
+    const native = Performance.prototype[name];
+    replace(Performance.prototype, name, { [name](...args) {
+      return native.apply(this, args).filter(ownEntry);  // the others tell how fast we are
+    } }[name]);
+  }
+  if (self.PerformanceObserver) {
+    const Native = self.PerformanceObserver;
+    const observe = Native.prototype.observe;
+    replace(Native.prototype, "observe", { observe(options = {}) {
+      const types = options.entryTypes?.filter(type => type === "mark" || type === "measure");
+      if (types) return types.length ? observe.call(this, { ...options, entryTypes: types }) : undefined;
+      if (options.type === "mark" || options.type === "measure") return observe.call(this, options);
+    } }.observe);
+  }
+  if (self.requestAnimationFrame && !isWorker) {
+    const native = self.requestAnimationFrame.bind(self);
+    replace(self, "requestAnimationFrame", { requestAnimationFrame(callback) {
+      if (typeof callback !== "function") return native(callback);
+      return native(() => callback.call(self, now()));
+    } }.requestAnimationFrame);
+    replaceGetter(self.AnimationTimeline?.prototype, "currentTime", function (native) {
+      const time = native.call(this);
+      return typeof time === "number" ? since(time) : time;
+    });
+  }
+  if (self.PerformanceTiming) {
+    for (const name of Object.keys(PerformanceTiming.prototype)) {
+      replaceGetter(PerformanceTiming.prototype, name, function (native) {
+        return native.call(this) === 0 ? 0 : beginDate;
+      });
+    }
+  }
+
+  // ---- Randomness: a stream for each document, of the seed, the time, the URL and the frame.
+  const place = [];
+  if (!isWorker) {
+    for (let frame = self; frame !== frame.parent; frame = frame.parent) {
+      let index = 0;
+      while (index < frame.parent.length && frame.parent[index] !== frame) index++;
+      place.push(index);
+    }
+  }
+  const state = new Uint32Array(4);
+  const start = text => {  // FNV-1a, with another offset for each word
+    for (let word = 0; word < 4; word++) {
+      let hash = 0x811c9dc5 ^ Math.imul(word + 1, 0x9e3779b9);
+      for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+      state[word] = hash ^ (hash >>> 15);
+    }
+    for (let i = 0; i < 16; i++) next();
+  };
+  const rotated = (x, k) => (x << k) | (x >>> (32 - k));
+  const next = () => {  // xoshiro128**
+    const result = Math.imul(rotated(Math.imul(state[1], 5), 7), 9) >>> 0;
+    const t = state[1] << 9;
+    state[2] ^= state[0]; state[3] ^= state[1]; state[1] ^= state[2]; state[0] ^= state[3];
+    state[2] ^= t; state[3] = rotated(state[3], 11);
+    return result;
+  };
+  start([settings.seed, beginDate, self.location?.href, place.join(".")].join("|"));
+  replace(Math, "random", { random() {
+    return ((next() >>> 5) * 0x4000000 + (next() >>> 6)) / 0x20000000000000;
+  } }.random);
+  if (self.Crypto) {
+    const native = Crypto.prototype.getRandomValues;
+    replace(Crypto.prototype, "getRandomValues", { getRandomValues(array) {
+      native.call(this, array);  // checks the argument as ever
+      const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+      for (let i = 0; i < bytes.length; i++) bytes[i] = next() >>> 24;
+      return array;
+    } }.getRandomValues);
+    replace(Crypto.prototype, "randomUUID", { randomUUID() {
+      const b = Array.from({ length: 16 }, () => next() >>> 24);
+      b[6] = (b[6] & 0x0f) | 0x40;
+      b[8] = (b[8] & 0x3f) | 0x80;
+      const hex = b.map(x => x.toString(16).padStart(2, "0")).join("");
+      return [0, 8, 12, 16, 20].map((at, i, all) => hex.slice(at, all[i + 1])).join("-");
+    } }.randomUUID);
+  }
+
+  // ---- Traits of the machine.
+  const navigatorType = isWorker ? self.WorkerNavigator : self.Navigator;
+  replaceGetter(navigatorType?.prototype, "hardwareConcurrency", () => 4);
+  replaceGetter(navigatorType?.prototype, "deviceMemory", () => 8);
+  replaceGetter(navigatorType?.prototype, "onLine", () => true);
+  replaceGetter(Performance.prototype, "memory", () => (
+    { jsHeapSizeLimit: 2 ** 32, totalJSHeapSize: 2 ** 24, usedJSHeapSize: 2 ** 23 }
+  ));
+
+  // ---- Doors out. Each fails as it does where there is no network, and is told to us.
+  const later = self.setTimeout.bind(self);
+  if (self.WebSocket) {
+    const states = { CONNECTING: 0, OPEN: 1, CLOSING: 2, CLOSED: 3 };
+    class WebSocket extends EventTarget {
+      #state = 0;
+      #url;
+      constructor(url) {
+        super();
+        this.#url = new URL(url, self.location.href.startsWith("http") ? self.location.href : undefined)
+          .href.replace(/^http/, "ws");
+        refuse("WebSocket", this.#url);
+        later(() => this.#fail(), 0);
+      }
+      #fail() {
+        if (this.#state === 3) return;
+        this.#state = 3;
+        const close = new CloseEvent("close", { wasClean: false, code: 1006, reason: "" });
+        for (const event of [new Event("error"), close]) {
+          this["on" + event.type]?.call(this, event);
+          this.dispatchEvent(event);
+        }
+      }
+      get url() { return this.#url; }
+      get readyState() { return this.#state; }
+      get bufferedAmount() { return 0; }
+      get extensions() { return ""; }
+      get protocol() { return ""; }
+      send() {
+        if (this.#state === 0) {
+          throw new DOMException("Still in CONNECTING state.", "InvalidStateError");
+        }
+      }
+      close() { this.#fail(); }
+      onopen = null; onerror = null; onclose = null; onmessage = null; binaryType = "blob";
+    }
+    for (const [name, value] of Object.entries(states)) {
+      for (const owner of [WebSocket, WebSocket.prototype]) {
+        Object.defineProperty(owner, name, { value, enumerable: true });
+      }
+    }
+    replace(self, "WebSocket", WebSocket);
+  }
+  for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport",
+                      "WebSocketStream", "SharedWorker"]) {
+    const Native = self[name];
+    if (!Native) continue;
+    const Refused = { [name]: function (...args) { throw refuse(name, args[0] ?? ""); } }[name];
+    Refused.prototype = Native.prototype;
+    replace(self, name, Refused);
+  }
+  const reject = (owner, name, what) => {
+    replace(owner, name, { [name](...args) {
+      return Promise.reject(refuse(what, name === "register" ? args[0] : name));
+    } }[name]);
+  };
+  reject(self.ServiceWorkerContainer?.prototype, "register", "service worker");
+  for (const name of ["read", "readText", "write", "writeText"]) {
+    reject(self.Clipboard?.prototype, name, "clipboard");
+  }
+  if (!isWorker) {
+    for (const name of ["copy", "cut", "paste"]) {  // the clipboard is shared by all episodes
+      self.addEventListener(name, event => {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        refuse("clipboard", name);
+      }, true);
+    }
+    for (const name of ["showOpenFilePicker", "showSaveFilePicker", "showDirectoryPicker"]) {
+      reject(self, name, "file picker");
+    }
+  }
+})

@@ -1,0 +1,86 @@
+"""What makes a page a function of its seed and of what is done to it.
+
+Four parts, all in place before anything of a page runs:
+
+- *virtual time* (`settle.Clock`). Chromium's own, not a script's: it holds for timers, `Date`, CSS
+  animations and transitions, in every frame, and pages cannot get around it. Chromium draws a frame
+  only when it is asked to, and is told the frame's time.
+- `determinism.js`: randomness, time stamps of input and of navigations, traits of the machine, and
+  what is refused.
+- *emulation*: viewport, locale, time zone, media features, user agent.
+- flags of the browser (`chromium.FLAGS`): fonts, colours, one process for all frames of a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from importlib import resources
+from typing import Any
+
+from sandboxgym.sandboxes.browser.cdp import CDPSession
+from sandboxgym.sandboxes.browser.errors import ProtocolError
+from sandboxgym.sandboxes.browser.options import Options
+
+REPORT = "__sandboxgym_report__"  # exists until determinism.js has taken it away
+
+
+def script(seed: int) -> str:
+    """`determinism.js`, ready to run."""
+    return f"{_source()}({json.dumps({'seed': seed, 'report': REPORT})});"
+
+
+async def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> None:
+    """Make a page that has not run yet see the world as `options` say."""
+    language = options.locale
+    viewport: dict[str, Any] = {"width": options.width, "height": options.height}
+    screen = {"screenWidth": options.width, "screenHeight": options.height}
+    await asyncio.gather(
+        cdp.post(
+            "Emulation.setDeviceMetricsOverride",
+            **viewport,
+            **screen,
+            deviceScaleFactor=1,
+            mobile=False,
+        ),
+        cdp.post("Emulation.setTimezoneOverride", timezoneId=options.timezone),
+        _set_locale(cdp, language),
+        cdp.post("Emulation.setUserAgentOverride", userAgent=user_agent, acceptLanguage=language),
+        cdp.post(
+            "Emulation.setEmulatedMedia",
+            features=[
+                {"name": "prefers-reduced-motion", "value": "reduce"},
+                {"name": "prefers-color-scheme", "value": "light"},
+            ],
+        ),
+        cdp.post("Emulation.setFocusEmulationEnabled", enabled=True),
+        cdp.post("Runtime.addBinding", name=REPORT),
+        cdp.post("Page.addScriptToEvaluateOnNewDocument", source=script(options.seed)),
+    )
+
+
+async def _set_locale(cdp: CDPSession, locale: str) -> None:
+    try:
+        await cdp.send("Emulation.setLocaleOverride", locale=locale)
+    except ProtocolError as error:
+        if "already in effect" not in error.reason:  # it is, in a popup: by its opener
+            raise
+
+
+async def prepare_worker(cdp: CDPSession, options: Options) -> None:
+    """The same for a worker that waits for its start."""
+    await cdp.send("Runtime.addBinding", name=REPORT)
+    await cdp.send("Runtime.evaluate", expression=script(options.seed))
+
+
+def refusal(payload: str) -> str:
+    """What a page was refused, from what determinism.js reported of it."""
+    what, which = json.loads(payload)
+    return f"{what} ({which}) was refused: it would leave the sandbox"
+
+
+@functools.cache
+def _source() -> str:
+    text = resources.files(__package__).joinpath("determinism.js").read_text("utf-8")
+    return text[text.index("(settings") :].strip()

@@ -1,0 +1,238 @@
+"""`Tab`: a page with all its frames and workers, in one session."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sandboxgym.sandboxes.browser import determinism
+from sandboxgym.sandboxes.browser.cdp import CDPSession
+from sandboxgym.sandboxes.browser.errors import (
+    BrowserError,
+    PageCrashedError,
+    PageLimitError,
+    ProtocolError,
+    TargetGoneError,
+)
+from sandboxgym.sandboxes.browser.intercept import Traffic
+from sandboxgym.sandboxes.browser.options import Options
+from sandboxgym.sandboxes.browser.recording import Recording, Replay
+from sandboxgym.sandboxes.browser.settle import Clock, Loading
+
+_WORLD = "sandboxgym"
+
+
+@dataclass(frozen=True)
+class Dialog:
+    """A dialog that a page showed, and how it was answered.
+
+    Attributes:
+        kind: alert, confirm, prompt or beforeunload.
+        message: What it said.
+        accepted: Whether it was accepted, which alerts and beforeunload are; no text is given.
+    """
+
+    kind: str
+    message: str
+    accepted: bool
+
+
+class Tab:
+    """A page with all its frames and workers.
+
+    Args:
+        cdp: The DevTools session of the page; commands take its frames by id.
+        options: How it sees the world.
+        traffic: Answers its requests.
+        opener: The tab that opened it, or None.
+        fail: Called with the tab and an error when it cannot go on.
+
+    Attributes:
+        frame_id: Of the main frame.
+        url: Of the current document.
+        dialogs: What it showed since the last action began.
+        refused: What it was refused since the last action began, each with the reason.
+        workers: DevTools sessions of its workers.
+        file_chooser: The backend node id of the `<input type=file>` whose dialog the page opened
+            last, or None; dialogs are never shown, `DOM.setFileInputFiles` fills it.
+    """
+
+    def __init__(
+        self,
+        cdp: CDPSession,
+        options: Options,
+        traffic: Traffic,
+        opener: Tab | None,
+        fail: Callable[[Tab, BrowserError], None],
+    ) -> None:
+        self.cdp = cdp
+        self.options = options
+        self.traffic = traffic
+        self.opener = opener
+        self.frame_id = cdp.target_id
+        self.url = "about:blank"
+        self.dialogs: list[Dialog] = []
+        self.refused: list[str] = traffic.refused
+        self.workers: list[CDPSession] = []
+        self.file_chooser: int | None = None
+        self.clock = Clock(cdp, options.frame_ms)
+        self.loading = Loading(cdp)
+        self._fail = fail
+        self._starting: set[asyncio.Task[None]] = set()
+        cdp.on("Page.frameNavigated", self._navigated)
+        cdp.on("Page.navigatedWithinDocument", self._moved)
+        cdp.on("Page.javascriptDialogOpening", self._asked)
+        cdp.on("Page.fileChooserOpened", self._choosing_file)
+        cdp.on("Inspector.targetCrashed", self._crashed)
+        cdp.on("Runtime.bindingCalled", self._reported)
+        cdp.on("Target.attachedToTarget", self._attached)
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was closed."""
+        return self.cdp.closed
+
+    @property
+    def recording(self) -> Recording:
+        """Of the current document."""
+        return self.traffic.recording
+
+    @property
+    def replay(self) -> Replay | None:
+        """What serves this tab in place of the site, if anything."""
+        return self.traffic.replay
+
+    @replay.setter
+    def replay(self, replay: Replay | None) -> None:
+        self.traffic.replay = replay
+
+    async def set_up(self, user_agent: str) -> None:
+        """Make the page ready before anything runs in it. Time stands still until `start`."""
+        await asyncio.gather(
+            self.cdp.post("Page.enable"),
+            self.cdp.post("Page.setInterceptFileChooserDialog", enabled=True),
+            self.cdp.post(
+                "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
+            ),
+            determinism.prepare_page(self.cdp, self.options, user_agent),
+            self.traffic.watch(self.cdp, self.frame_id),
+        )
+
+    async def start(self, now: float) -> None:
+        """Let the page run, `now` milliseconds of virtual time after the session's beginning."""
+        await self.clock.start(self.options.epoch_ms, now)
+        await self.cdp.send("Runtime.runIfWaitingForDebugger")
+
+    def begin_action(self) -> None:
+        """Forget what the last action brought."""
+        self.dialogs.clear()
+        self.traffic.begin_action()
+        self.file_chooser = None
+
+    async def title(self) -> str:
+        """The document's title."""
+        return str(await self.evaluate("document.title"))
+
+    async def evaluate(self, expression: str, *, frame_id: str | None = None) -> Any:
+        """Evaluate JavaScript in an isolated world: it sees the DOM, and no variable of the page.
+
+        Args:
+            expression: Its value must be JSON data; a promise is awaited.
+            frame_id: Which frame; None for the main one.
+
+        Raises:
+            ProtocolError: It threw.
+        """
+        result = await self.cdp.send(
+            "Runtime.evaluate",
+            expression=expression,
+            contextId=await self.isolated_world(frame_id),
+            returnByValue=True,
+            awaitPromise=True,
+        )
+        thrown = result.get("exceptionDetails")
+        if thrown is not None:
+            what = thrown.get("exception", {}).get("description") or thrown["text"]
+            raise ProtocolError("Runtime.evaluate", what)
+        return result["result"].get("value")
+
+    async def isolated_world(self, frame_id: str | None = None) -> int:
+        """The execution context, in one frame, that the page cannot see."""
+        world = await self.cdp.send(
+            "Page.createIsolatedWorld", frameId=frame_id or self.frame_id, worldName=_WORLD
+        )
+        context_id: int = world["executionContextId"]
+        return context_id
+
+    async def mouse(self, kind: str, x: float, y: float, **params: Any) -> None:
+        """`Input.dispatchMouseEvent`. Moves and wheels take effect with a frame, drawn here."""
+        done = self.cdp.post("Input.dispatchMouseEvent", type=kind, x=x, y=y, **params)
+        if kind in ("mouseMoved", "mouseWheel"):
+            await self.flush()  # it is in the page's queue by then
+            await self.clock.draw_next()
+        await done
+
+    async def key(self, kind: str, **params: Any) -> None:
+        """`Input.dispatchKeyEvent`."""
+        await self.cdp.send("Input.dispatchKeyEvent", type=kind, **params)
+
+    async def flush(self) -> None:
+        """Wait until the page has done what it was told before."""
+        await self.cdp.send("Runtime.evaluate", expression="0")
+
+    async def screenshot(self) -> bytes:
+        """The viewport as PNG, as it was last drawn. Nothing in the page can notice."""
+        drawn = await self.clock.draw(screenshot={"format": "png"})
+        return base64.b64decode(drawn["screenshotData"])
+
+    def _navigated(self, params: dict[str, Any]) -> None:
+        frame = params["frame"]
+        if frame["id"] == self.frame_id:
+            self.url = frame["url"] + frame.get("urlFragment", "")
+
+    def _moved(self, params: dict[str, Any]) -> None:
+        if params["frameId"] == self.frame_id:
+            self.url = params["url"]
+
+    def _asked(self, params: dict[str, Any]) -> None:
+        accept = params["type"] in ("alert", "beforeunload")
+        self.dialogs.append(Dialog(params["type"], params["message"], accept))
+        limit = self.options.limits.dialogs
+        if len(self.dialogs) > limit:
+            self._fail(self, PageLimitError(f"{self.url} showed more than {limit} dialogs"))
+        else:
+            self.cdp.post("Page.handleJavaScriptDialog", accept=accept)
+
+    def _choosing_file(self, params: dict[str, Any]) -> None:
+        self.file_chooser = params.get("backendNodeId")
+
+    def _crashed(self, _params: dict[str, Any]) -> None:
+        self._fail(self, PageCrashedError(f"the process that showed {self.url} crashed"))
+
+    def _reported(self, params: dict[str, Any]) -> None:
+        self.traffic.refuse(determinism.refusal(params["payload"]))
+
+    def _attached(self, params: dict[str, Any]) -> None:
+        target = params["targetInfo"]
+        worker = self.cdp.connection.session(params["sessionId"], target["targetId"])
+        task = asyncio.ensure_future(self._start_worker(worker, target))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    async def _start_worker(self, worker: CDPSession, target: dict[str, Any]) -> None:
+        try:
+            worker.on("Target.attachedToTarget", self._attached)
+            worker.on("Runtime.bindingCalled", self._reported)
+            await self.traffic.watch(worker, "")
+            await worker.send(
+                "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
+            )
+            if target["type"] == "worker":
+                await determinism.prepare_worker(worker, self.options)
+                self.workers.append(worker)
+            await worker.send("Runtime.runIfWaitingForDebugger")
+        except TargetGoneError:
+            pass  # the page ended it before it began
