@@ -157,7 +157,7 @@ class _Block:
 def open_index(folder: Path) -> Index:
     """Map an index that was written to a folder."""
     names = (folder / _TERMS).read_text("utf-8").split("\n")
-    arrays = {name: _mapped(folder / f"{name}.npy") for name in _arrays()}
+    arrays = {name: mapped(folder / f"{name}.npy") for name in _arrays()}
     texts = int(np.load(folder / "texts.npy"))
     return Index({name: i for i, name in enumerate(names)}, texts=texts, **arrays)
 
@@ -178,7 +178,7 @@ def _arrays() -> list[str]:
     return [field.name for field in fields(Index) if field.name not in ("terms", "texts")]
 
 
-def _mapped(path: Path) -> NDArray[Any]:
+def mapped(path: Path) -> NDArray[Any]:
     """An array in a file, without what `numpy.memmap` adds to every slice."""
     return np.load(path, mmap_mode="r").view(np.ndarray)  # type: ignore[no-any-return]
 

@@ -43,7 +43,7 @@ def as_html(page: Page, address: Callable[[View], str] = address_of) -> str:
 
 
 def _element(element: Element, option: str, page: Page, address: Callable[[View], str]) -> str:
-    text = escape(element.text)
+    text = escape(element.source)
     link = escape(address(element.link)) if element.link else ""
     if element.kind == "button" and element.link is None:
         return (

@@ -84,6 +84,11 @@ class Element:
     text: str
     link: View | None = None
 
+    @property
+    def source(self) -> str:
+        """The text as it stands between the tags of HTML, where some have a space before them."""
+        return f" {self.text}" if self.kind == "feature" else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Page:

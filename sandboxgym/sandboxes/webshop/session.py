@@ -18,6 +18,7 @@ from sandboxgym.sandboxes.webshop.reward import Reward, reward
 from sandboxgym.sandboxes.webshop.shop import Shop
 
 MAX_SEARCH = 2_000  # characters
+_BRACKETS = str.maketrans("[]\n", "   ")
 _ACTION = re.compile(r"(.+)\[(.+)\]")
 
 
@@ -65,10 +66,10 @@ class Session:
         Returns:
             Whether that was possible; if not, nothing has changed.
         """
-        match = _ACTION.match(action)
-        if match is None or self.done:
+        parsed = _parsed(action)
+        if parsed is None or self.done:
             return False
-        verb, argument = match[1], match[2].lower()
+        verb, argument = parsed
         if verb == "search" and len(argument) <= MAX_SEARCH:
             return self.go(View("results", argument))
         target = self.page.link(argument) if verb == "click" and argument != "search" else None
@@ -101,16 +102,40 @@ class Session:
         view = self.view
         return {
             "view": [view.page, view.keywords, view.number, view.asin],
-            "options": [list(pair) for pair in view.options],
+            "options": [text for pair in view.options for text in pair],
             "visited": list(self.visited),
             "done": self.done,
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Put the customer there."""
-        options = tuple((name, value) for name, value in state["options"])
+        names_and_values = iter(state["options"])
+        options = tuple(zip(names_and_values, names_and_values, strict=True))
         page, keywords, number, asin = state["view"]
         self.view = View(page, keywords, number, asin, options)
         self.visited = tuple(state["visited"])
         self.reward = self._judge(self.view) if state["done"] else None
         self._page = None
+
+
+def admissible_actions(session: Session) -> list[str]:
+    """Actions that do something: all clicks, and where there is a search box, a search.
+
+    The search is for the instruction, which is all that a customer knows.
+    """
+    if session.done:
+        return []
+    actions = []
+    if session.page.has_search_box:
+        words = session.goal.instruction.lower().translate(_BRACKETS)[:MAX_SEARCH]
+        actions.append(f"search[{words}]")
+    for text in session.page.clickables():
+        # A text with brackets or a line break of its own cannot be told in an action.
+        if text != "search" and _parsed(f"click[{text}]") == ("click", text):
+            actions.append(f"click[{text}]")
+    return actions
+
+
+def _parsed(action: str) -> tuple[str, str] | None:
+    match = _ACTION.match(action)
+    return None if match is None else (match[1], match[2].lower())

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
 from sandboxgym.sandboxes.webshop import pages
-from sandboxgym.sandboxes.webshop.catalogue import Catalogue
+from sandboxgym.sandboxes.webshop.catalogue import Catalogue, GoalKind
+from sandboxgym.sandboxes.webshop.goals import Goals
 from sandboxgym.sandboxes.webshop.index import Index, IndexBuilder
 from sandboxgym.sandboxes.webshop.pages import Page, View
 from sandboxgym.sandboxes.webshop.search import Search
 
 MAX_REMEMBERED = 1_000
+MAX_ORDERS = 8
 
 
 class Shop:
@@ -17,12 +24,20 @@ class Shop:
     Args:
         catalogue: What is sold.
         index: The index of the catalogue; None makes one in memory.
+        orders: The order of goals by kind and seed, where it is known.
     """
 
-    def __init__(self, catalogue: Catalogue, index: Index | None = None) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        index: Index | None = None,
+        orders: Mapping[tuple[GoalKind, int], NDArray[np.int32]] | None = None,
+    ) -> None:
         self.catalogue = catalogue
         self._search = Search(index_of(catalogue) if index is None else index)
+        self._orders = orders or {}
         self._found: dict[str, tuple[int, ...]] = {}
+        self._goals: dict[tuple[GoalKind, int], Goals] = {}
 
     def found(self, keywords: str) -> tuple[int, ...]:
         """The positions of the products that a search finds, best first."""
@@ -34,6 +49,15 @@ class Shop:
                 self._found.clear()
             self._found[keywords] = remembered
         return remembered
+
+    def goals(self, kind: GoalKind, seed: int) -> Goals:
+        """The goals of that kind, in the order of the seed."""
+        key = (kind, seed)
+        if key not in self._goals:
+            if len(self._goals) >= MAX_ORDERS:
+                self._goals.clear()
+            self._goals[key] = Goals(self.catalogue, kind, seed, self._orders.get(key))
+        return self._goals[key]
 
     def page(self, view: View, instruction: str) -> Page:
         """What a customer sees at a view.

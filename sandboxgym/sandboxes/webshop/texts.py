@@ -54,7 +54,7 @@ def _shown(element: Element) -> list[str]:
     There is no node for an empty text, and one of nothing but space is as good as one space; where
     there is a line break in it, it is layout and no text.
     """
-    text = f" {element.text}" if element.kind == "feature" else element.text
+    text = element.source
     if not text:
         return []
     if text.strip(_HTML_SPACE):
