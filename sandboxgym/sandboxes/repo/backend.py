@@ -41,6 +41,10 @@ class SandboxBrokenError(SandboxError):
     """A sandbox could not do what it was asked to, for what is in it or for want of something."""
 
 
+class DiskFullError(SandboxBrokenError):
+    """What sandboxes have written takes all that `Limits.disk` allows."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What the commands of a sandbox may use. What goes over a limit fails, and says so.

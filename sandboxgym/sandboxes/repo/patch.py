@@ -50,6 +50,9 @@ cd "$pristine"
 """
 
 
+FULL = "the disk is full, so that nothing can be graded"
+
+
 class PatchError(SandboxGymError, RuntimeError):
     """What an agent left cannot be made into a patch, or a patch cannot be applied."""
 
@@ -58,7 +61,7 @@ class NoRoomError(PatchError):
     """The disk of the sandboxes is full."""
 
     def __init__(self) -> None:
-        super().__init__("the disk is full, so that nothing can be graded")
+        super().__init__(FULL)
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,14 @@ from sandboxgym.sandboxes.repo.backend import (
     Base,
     Checkpoint,
     CommandResult,
+    DiskFullError,
     Limits,
     Sandbox,
     SandboxBrokenError,
     SandboxError,
 )
 from sandboxgym.sandboxes.repo.capture import Pristine
+from sandboxgym.sandboxes.repo.patch import FULL
 from sandboxgym.sandboxes.repo.spaces import Action, ShellActions, observation_space, parsed
 from sandboxgym.sandboxes.repo.submission import Grade, Reward, graded
 
@@ -266,19 +268,22 @@ class ShellEnv(ForkableEnv[Observation, Action]):
     def _give_up(
         self, command: str | None, error: SandboxBrokenError
     ) -> tuple[Observation, float, bool, bool, Info]:
-        """End the episode where the agent broke its sandbox: others can still be made.
+        """End the episode where the agent broke its sandbox, or wrote until the disk was full.
 
         Raises:
-            SandboxError: They cannot, so it is no fault of the agent's.
+            SandboxError: No others can be made either, so it is no fault of the agent's.
         """
         assert self._pristine is not None
-        another = self._backend.fork(self._pristine.moment)
-        try:
-            another.run("true")
-        finally:
-            another.close()
-        self.grade = Grade(0.0, reason=_BROKEN, details={"error": str(error)})
-        return self._ended(command, CommandResult(f"{_BROKEN}\n", 1), self.grade)
+        reason = FULL
+        if not isinstance(error, DiskFullError):
+            reason = _BROKEN
+            another = self._backend.fork(self._pristine.moment)
+            try:
+                another.run("true")
+            finally:
+                another.close()
+        self.grade = Grade(0.0, reason=reason, details={"error": str(error)})
+        return self._ended(command, CommandResult(f"{reason}\n", 1), self.grade)
 
     def _ended(
         self, command: str | None, result: CommandResult, grade: Grade

@@ -9,7 +9,13 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from sandboxgym.sandboxes.repo import patch
-from sandboxgym.sandboxes.repo.backend import Backend, Checkpoint, Sandbox, SandboxError
+from sandboxgym.sandboxes.repo.backend import (
+    Backend,
+    Checkpoint,
+    DiskFullError,
+    Sandbox,
+    SandboxError,
+)
 from sandboxgym.sandboxes.repo.bases import WORKDIR
 from sandboxgym.sandboxes.repo.capture import Pristine, capture
 from sandboxgym.sandboxes.repo.patch import NoRoomError, Patch, PatchError
@@ -94,6 +100,8 @@ def graded(
         )
     except PatchError as error:
         return Grade(0.0, reason=str(error))
+    except DiskFullError as error:
+        return Grade(0.0, reason=patch.FULL, details={"error": str(error)})
     except SandboxError as error:
         return Grade(0.0, valid=False, reason=str(error))
 

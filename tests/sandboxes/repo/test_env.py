@@ -289,6 +289,26 @@ class TestSubmissions:
         assert (reward, info["reward_valid"]) == (0.0, True)
         assert "the disk is full" in info["failure_reason"]
 
+    def test_filling_the_disk_with_names_is_no_way_out(self, make):
+        env = make(backend=None, limits=Limits(seconds=60, disk=8 * 2**20))
+        env.reset(seed=1)
+        start = env.snapshot()
+        [other] = sg.fork(env, 1)
+        env.step(FIX)
+        many = "seq 200000 | xargs touch 2> /dev/null"
+        assert env.step(f"mkdir /tmp/many; cd /tmp/many; {many}")[4]["limits_reached"] == ["disk"]
+        with pytest.raises(UncapturedStateError, match="No space left"):
+            env.snapshot()
+        _, reward, _, _, info = env.step({"submit": True})
+        assert (reward, info["reward_valid"]) == (0.0, True)
+        assert "the disk is full" in info["failure_reason"]
+        assert other.step("echo on")[0]["output"] == "on\n"
+        env.restore(start)
+        for one in (env, other):
+            one.step(FIX)
+            assert one.step({"submit": True})[1] == 1.0
+        other.close()
+
     def test_a_tree_may_lie_elsewhere(self, make, tree, tmp_path, base_cache):
         subprocess.run(["cp", "-r", f"{tree}/.", tmp_path / "it's here"], check=True)
         git = ["git", "-C", tmp_path / "it's here", "-c", "user.name=a", "-c", "user.email=a@b"]

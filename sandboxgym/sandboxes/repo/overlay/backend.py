@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import itertools
 import shutil
@@ -26,6 +27,7 @@ from sandboxgym.sandboxes.repo.backend import (
     Base,
     Checkpoint,
     CommandResult,
+    DiskFullError,
     Limits,
     SandboxBrokenError,
     SandboxError,
@@ -255,7 +257,7 @@ class OverlaySandbox:
             self._answer("start")
         except BaseException as error:
             self.close()
-            if isinstance(error, SandboxBrokenError):  # nothing was done in it
+            if type(error) is SandboxBrokenError:  # nothing was done in it
                 raise SandboxError(str(error)) from error
             raise
         self._starting = False
@@ -346,7 +348,9 @@ class OverlaySandbox:
         except wire.ClosedError as error:
             raise _lost(what) from error
         if "error" in head:
-            raise SandboxBrokenError(f"the sandbox could not {what}: {head['error']}")
+            full = head["errno"] == errno.ENOSPC
+            kind = DiskFullError if full else SandboxBrokenError
+            raise kind(f"the sandbox could not {what}: {head['error']}")
         return head, answer
 
 

@@ -13,6 +13,7 @@ layer that no snapshot needs any more.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
@@ -28,6 +29,7 @@ from sandboxgym.sandboxes.repo.overlay.warden import (
     WARDENS,
     Privileges,
     Warden,
+    failure,
 )
 
 STORE = "/dev/shm"  # in the keeper's own mount namespace; it exists, and no base is ever there
@@ -150,11 +152,15 @@ class Keeper:
             connection = wire.receive_socket(self.owner)
         except wire.ClosedError:
             return False
-        pid = os.fork()
-        if pid == 0:
-            self.be_warden(connection, request)
-        self.wardens[pid] = request["name"]
-        connection.close()
+        with connection:
+            try:
+                pid = os.fork()
+            except OSError as error:
+                tell_failure(connection, error)
+                return True
+            if pid == 0:
+                self.be_warden(connection, request)
+            self.wardens[pid] = request["name"]
         return True
 
     def be_warden(self, connection: socket.socket, request: dict[str, Any]) -> NoReturn:
@@ -171,8 +177,13 @@ class Keeper:
             memory = limits["total_memory"] + self.size  # what is written is memory too
             group = cgroups.Group(self.groups, name, memory, limits["processes"])
             request["bubblewrap"] = self.program
-            Warden(connection, Path(STORE), request, group, self.privileges).serve()
-            status = 0
+            try:
+                warden = Warden(connection, Path(STORE), request, group, self.privileges)
+            except OSError as error:
+                tell_failure(connection, error)
+            else:
+                warden.serve()
+                status = 0
         finally:
             os._exit(status)
 
@@ -221,3 +232,9 @@ class Keeper:
     def group_of(self, name: str) -> str:
         """The name of a sandbox's control groups."""
         return f"{self.name}-{name}"
+
+
+def tell_failure(connection: socket.socket, error: OSError) -> None:
+    """Tell the owner of a sandbox that there is none."""
+    with contextlib.suppress(wire.ClosedError):
+        wire.send(connection, failure(error))

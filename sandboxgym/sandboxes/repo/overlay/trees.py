@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,20 +47,30 @@ def _entries(folder: Path, name: str) -> list[os.DirEntry[str]]:
 
 
 def remove(folder: Path) -> None:
-    """Delete a tree. Nested folders are first moved up, so that no path grows long."""
-    trash = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".trash-"))
-    waiting = [folder.rename(trash / "0")]
-    moved = 0
+    """Delete a tree. Nested folders are first moved up, so that no path grows long.
+
+    Nothing new is made for that: where a disk is full, deleting is the way out.
+    """
+    prefix, moved = f".trash-{os.urandom(8).hex()}-", 0
+    waiting = _children(folder)
     while waiting:
         current = waiting.pop()
-        for entry in current.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                moved += 1
-                waiting.append(entry.rename(trash / str(moved)))
-            else:
-                entry.unlink()
+        for entry in _children(current):
+            moved += 1
+            waiting.append(entry.rename(folder / f"{prefix}{moved}"))
         current.rmdir()
-    trash.rmdir()
+    folder.rmdir()
+
+
+def _children(folder: Path) -> list[Path]:
+    """The folders in a folder, when all else in it is deleted."""
+    folders = []
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            folders.append(entry)
+        else:
+            entry.unlink()
+    return folders
 
 
 def remove_if_there(folder: Path) -> None:

@@ -10,6 +10,7 @@ be frozen. Its writable directory becomes a layer, and the sandbox starts anew a
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -159,7 +160,7 @@ class Warden:
                     return {"layer": self.import_(body, request["limit"])}, b""
             raise ValueError(f"a warden does not know how to {request['do']!r}")
         except (OSError, SandboxStartError, LayerError) as error:
-            return {"error": f"{type(error).__name__}: {error}", "errno": errno_of(error)}, b""
+            return failure(error), b""
 
     def start(self) -> None:
         """Mount the layers and start the process that holds the namespaces."""
@@ -267,13 +268,20 @@ class Warden:
         self.layers = [name]
 
     def restore(self, layers: list[str]) -> None:
-        """Go to other layers; where that fails, this sandbox goes on as it was."""
+        """Go to other layers; where that fails, this sandbox goes on as it was.
+
+        Unless it is what was written here that leaves no room for it: that is not needed then.
+        """
         before, here = self.top, self.layers
         self.stop()
         self.top, self.layers = None, layers
         try:
             self.start()
-        except BaseException:
+        except BaseException as error:
+            if before is not None and errno_of(error) == errno.ENOSPC:
+                trees.remove(before.folder)
+                self.start()
+                return
             self.top, self.layers = before, here
             self.start()
             raise
@@ -381,6 +389,11 @@ class Warden:
         return written
 
 
-def errno_of(error: Exception) -> int | None:
+def failure(error: Exception) -> dict[str, Any]:
+    """What the owner of a sandbox is told of an error."""
+    return {"error": f"{type(error).__name__}: {error}", "errno": errno_of(error)}
+
+
+def errno_of(error: BaseException) -> int | None:
     """The kernel's number of an error."""
     return error.errno if isinstance(error, OSError) else None
