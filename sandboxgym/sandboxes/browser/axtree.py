@@ -1,11 +1,11 @@
 """Chromium's accessibility tree as a text with stable ids: what an agent sees of a page.
 
-Chromium gives one tree a frame (`Accessibility.getFullAXTree`). They are put together at the frames'
-owners, and thinned out: what has no meaning of its own gives way to its children. Shadow roots are
-part of Chromium's tree already.
+Chromium gives one tree a frame (`Accessibility.getFullAXTree`). They are put together at the
+frames' owners, and thinned out: what has no meaning of its own gives way to its children. Shadow
+roots are part of Chromium's tree already.
 
-Ids are kept on our side, so that a page cannot see them. A node that stays in the tree keeps its id;
-one that leaves the tree and comes back gets a new one.
+Ids are kept on our side, so that a page cannot see them. A node that stays in the tree keeps its
+id; one that leaves the tree and comes back gets a new one.
 """
 
 from __future__ import annotations

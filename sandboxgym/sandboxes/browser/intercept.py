@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
@@ -24,10 +24,9 @@ from sandboxgym.sandboxes.browser.errors import (
 )
 from sandboxgym.sandboxes.browser.hosting import Host
 from sandboxgym.sandboxes.browser.options import Limits
-from sandboxgym.sandboxes.browser.recording import Exchange, Recording, Replay
+from sandboxgym.sandboxes.browser.recorder import Recorder, is_redirect
 from sandboxgym.sandboxes.browser.sites import Request, Response
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 NO_DOCUMENT = frozenset({204, 205})
 _FAULT = Response(500, (("Content-Type", "text/plain"),), b"Internal Server Error")
 _LEFT_OUT = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
@@ -40,12 +39,9 @@ class Traffic:
         host: Runs the site.
         turn: Held by whoever asks the site; shared by the tabs of a session.
         limits: What one action may cause.
-        cookies: Returns all cookies of the session.
-        now: Returns the present virtual time of the session.
+        recorder: Of the session: is told of everything that is served, and may serve it itself.
 
     Attributes:
-        recording: Of the current document.
-        replay: Serves in place of the site while it is not None.
         refused: What was refused in this action, each with the reason.
         fault: The first thing that went wrong in this action without ending the page.
         endless: Called with an error when the page asks and asks.
@@ -56,22 +52,18 @@ class Traffic:
         host: Host,
         turn: asyncio.Lock,
         limits: Limits,
-        cookies: Callable[[], Awaitable[list[dict[str, Any]]]],
-        now: Callable[[], float],
+        recorder: Recorder,
     ) -> None:
         self.host = host
         self.limits = limits
-        self.recording = Recording()
-        self.replay: Replay | None = None
+        self.recorder = recorder
         self.refused: list[str] = []
         self.fault: BrowserError | None = None
         self.endless: Callable[[PageLimitError], None] | None = None
         self._turn = turn
-        self._cookies = cookies
-        self._now = now
         self._asked = 0
-        self._coming: Recording | None = None
-        self._left: Recording | None = None
+        self._navigation = ""  # Chromium's type of the one that is under way
+        self._redirects = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def watch(self, cdp: CDPSession, main_frame: str) -> None:
@@ -84,6 +76,12 @@ class Traffic:
 
         cdp.on("Fetch.requestPaused", paused)
         cdp.on("Page.downloadWillBegin", self._downloads)
+
+        def navigating(params: dict[str, Any]) -> None:
+            if params["frameId"] == main_frame:
+                self._navigation, self._redirects = params["navigationType"], 0
+
+        cdp.on("Page.frameStartedNavigating", navigating)
         await cdp.send("Fetch.enable", patterns=[{"urlPattern": "*"}])
 
     def begin_action(self) -> None:
@@ -112,6 +110,8 @@ class Traffic:
         navigates = params["resourceType"] == "Document" and params.get("frameId") == main_frame
         try:
             async with self._turn:
+                if navigates and self._redirects == 0:
+                    await self.recorder.asked(cdp, request, self._navigation)
                 response = await self._response(request, navigates=navigates)
             if response is None:
                 await cdp.send(
@@ -146,19 +146,18 @@ class Traffic:
                 f"{request.url} was refused: there is no network, only {self.host.site.origin}"
             )
             return None
-        if navigates and self._coming is None:
-            self._coming = Recording(cookies=await self._cookies(), time=self._now())
         response = await self._ask(request)
-        if response is not None and navigates:
-            return self._navigate(Exchange(request, response))
-        if response is not None:
-            self.recording.resources.append(Exchange(request, response))
+        if response is None:
+            return None
+        if navigates:
+            return self._navigate(request, response)
+        self.recorder.served(request, response, navigates=False, brings_document=False)
         return response
 
     async def _ask(self, request: Request) -> Response | None:
         """The recorded answer, or the site's, if it is not too large."""
-        if self.replay is not None:
-            return self.replay.respond(request)
+        if self.recorder.replay is not None:
+            return self.recorder.replay.respond(request)
         try:
             response = await self.host.respond(request)
         except SiteError as error:
@@ -175,35 +174,28 @@ class Traffic:
         headers = tuple((n, v) for n, v in response.headers if n.lower() not in _LEFT_OUT)
         return Response(response.status, headers, response.body)
 
-    def _navigate(self, exchange: Exchange) -> Response | None:
-        """Keep what the tab's main frame was sent; the document changes with the last of it."""
-        assert self._coming is not None
-        coming, self._coming = self._coming, None
-        coming.navigation.append(exchange)
-        url, response = exchange.request.url, exchange.response
-        if response.status in REDIRECTS:
-            if len(coming.navigation) > self.limits.redirects:
-                self._go_wrong(
-                    PageLimitError(
-                        f"{coming.navigation[0].request.url} led to more than "
-                        f"{self.limits.redirects} redirects, the last to {url}"
-                    )
+    def _navigate(self, request: Request, response: Response) -> Response | None:
+        """Tell the recorder what the tab's main frame is sent; some of it is refused."""
+        self._redirects = self._redirects + 1 if is_redirect(response) else 0
+        if self._redirects > self.limits.redirects:
+            self._go_wrong(
+                PageLimitError(
+                    f"there were more than {self.limits.redirects} redirects, the last to "
+                    f"{request.url}"
                 )
-                return None
-            self._coming = coming
-        elif _is_attachment(response):
-            self.refuse(f"the download of {url} was refused")
+            )
             return None
-        elif response.status not in NO_DOCUMENT:
-            self._left, self.recording = self.recording, coming
+        if _is_attachment(response):
+            self.refuse(f"the download of {request.url} was refused")
+            return None
+        brings_document = not is_redirect(response) and response.status not in NO_DOCUMENT
+        self.recorder.served(request, response, navigates=True, brings_document=brings_document)
         return response
 
     def _downloads(self, params: dict[str, Any]) -> None:
         """What seemed to be a document is a file, and the tab keeps the document that it had."""
         self.refuse(f"the download of {params['url']} was refused")
-        navigation = self.recording.navigation
-        if self._left is not None and navigation and navigation[-1].request.url == params["url"]:
-            self.recording, self._left = self._left, None
+        self.recorder.brought_no_document(params["url"])
 
     def _go_wrong(self, error: BrowserError) -> None:
         self.fault = self.fault or error

@@ -15,21 +15,11 @@
 
     await session.perform("click('12')", click) # does it, lets `action_ms` pass, waits for loads
 
-    tab.recording                               # of the tab's current document
+    session.recorder.story                      # what its present state came from
     tab.dialogs, tab.refused                    # what the last action brought
     await session.close()
 
-To show a recorded document again, exactly, start a session *at the recorded time* and serve the
-recorded responses:
-
-    twin = await Session.start(site, options, now=recording.time)
-    await twin.set_cookies(recording.cookies)
-    twin.active.replay = Replay(recording)
-    await twin.open(recording.navigation[0].request.url, settle_until=recording.actions[0][0])
-    for at, action in recording.actions:
-        await twin.advance(at)
-        await twin.perform(action, …)
-    twin.active.replay = None                   # from here on the site answers
+How a session is made again from its story says `retelling.py`.
 
 What goes wrong is raised by `perform` (and `open`) after the session was made usable again: a tab
 that crashed, hangs or went beyond a limit is replaced by an empty one in its place, and keeps
@@ -42,7 +32,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urljoin
@@ -56,15 +45,16 @@ from sandboxgym.sandboxes.browser.errors import (
     SiteError,
     TargetGoneError,
 )
+from sandboxgym.sandboxes.browser.hands import Hands
 from sandboxgym.sandboxes.browser.hosting import Host
 from sandboxgym.sandboxes.browser.intercept import Traffic
 from sandboxgym.sandboxes.browser.options import Limits, Options
+from sandboxgym.sandboxes.browser.recorder import Deed, Recorder, Start
+from sandboxgym.sandboxes.browser.settle import EPSILON, Clock, next_frame
 from sandboxgym.sandboxes.browser.sites import Site
 from sandboxgym.sandboxes.browser.tab import Dialog, Tab
 
 __all__ = ["Dialog", "Limits", "Options", "Session", "Tab"]
-
-_EPSILON = 1e-6
 
 
 class Session:
@@ -77,6 +67,8 @@ class Session:
         tabs: In the order in which they were opened.
         active: The tab that actions go to.
         refused: What was refused outside of any tab in this action, each with the reason.
+        recorder: Keeps what its present state came from.
+        hands: Where the mouse is.
     """
 
     def __init__(self, site: Site, options: Options, now: float) -> None:
@@ -86,6 +78,8 @@ class Session:
         self.tabs: list[Tab] = []
         self.active: Tab
         self.refused: list[str] = []
+        self.recorder = Recorder(self, options.epoch_ms)
+        self.hands = Hands()
         self._host = Host(site)
         self._turn = asyncio.Lock()
         self._context = ""
@@ -125,6 +119,10 @@ class Session:
         self.tabs.remove(tab)
         await self._tidy()
 
+    async def focus(self, tab: Tab) -> None:
+        """Make a tab the active one."""
+        self.active = tab
+
     async def open(self, url: str, *, settle_until: float | None = None) -> None:
         """Go to a URL, absolute or relative to the site's origin, in the active tab.
 
@@ -145,7 +143,7 @@ class Session:
 
     async def perform(
         self,
-        action: str | None,
+        deed: Deed | None,
         doing: Callable[[], Awaitable[None]],
         *,
         settle_until: float | None = None,
@@ -153,7 +151,7 @@ class Session:
         """Do something with the active tab, then let all tabs come to rest.
 
         Args:
-            action: Its text, for the recording; None where it is not to be recorded.
+            deed: What is done, for the story; None where it begins one, or is not to be told.
             doing: Does it. What it raises is raised here, when all tabs are at rest.
             settle_until: Until when time passes; None for `action_ms` and until all has loaded.
 
@@ -165,8 +163,8 @@ class Session:
             BrowserLostError: The browser is gone, and the session with it.
         """
         await self._recover()
-        if action is not None:
-            self.active.recording.actions.append((self.now, action))
+        if deed is not None:
+            self.recorder.did(deed)
         self.refused.clear()
         for tab in self.tabs:
             tab.begin_action()
@@ -193,14 +191,16 @@ class Session:
 
     async def advance(self, until: float) -> None:
         """Let virtual time pass in all tabs, frame by frame; only the active one is drawn."""
-        frame_ms = self.options.frame_ms
-        while self.now < until - _EPSILON:
-            at = min(until, (math.floor(self.now / frame_ms + _EPSILON) + 1) * frame_ms)
-            for tab in list(self.tabs):
-                with contextlib.suppress(TargetGoneError):  # it closed itself: see `_tidy`
-                    await tab.clock.advance(at, draw=tab is self.active)
-            self.now = at
+        while self.now < until - EPSILON:
+            frame = next_frame(self.now, self.options.frame_ms)
+            self.now = min(frame, until)
+            for clock in dict.fromkeys(tab.clock for tab in self.tabs):
+                with contextlib.suppress(TargetGoneError):  # closed by itself: see `_tidy`
+                    await clock.run(self.now)
             await self._all_arrived()
+            if self.now == frame:
+                with contextlib.suppress(TargetGoneError):
+                    await self.active.frames.draw_next()
 
     async def cookies(self) -> list[dict[str, Any]]:
         """All cookies of the session."""
@@ -213,6 +213,20 @@ class Session:
         await self._browser.cdp.send(
             "Storage.setCookies", browserContextId=self._context, cookies=cookies
         )
+
+    async def databases(self) -> list[dict[str, Any]]:
+        """All of IndexedDB, as `indexeddb.js` writes it."""
+        return []
+
+    def blank_start(self) -> Start | None:
+        """Time and mouse of this moment; None where a story cannot begin now.
+
+        It can where one tab is all there is, which nothing else can reach, and nothing is held.
+        """
+        tab = self.active
+        if self.tabs != [tab] or tab.opener is not None or self._arriving or not self.hands.empty:
+            return None
+        return Start(time=tab.clock.now, mouse=[self.hands.x, self.hands.y])
 
     async def close(self) -> None:
         """End all its pages and forget what they stored."""
@@ -282,19 +296,19 @@ class Session:
             opener.traffic.refuse(f"a popup was refused: more than {limit} tabs were open")
             self._browser.cdp.post("Target.closeTarget", targetId=cdp.target_id)
             return
-        task = asyncio.ensure_future(self._arrive(cdp, opener))
+        task = asyncio.ensure_future(self._arrive(cdp, target, opener))
         self._arriving.add(task)
         task.add_done_callback(self._arriving.discard)
 
-    async def _arrive(self, cdp: CDPSession, opener: Tab | None) -> None:
-        traffic = Traffic(
-            self._host, self._turn, self.options.limits, self.cookies, lambda: self.now
-        )
-        tab = Tab(cdp, self.options, traffic, opener, self._fail)
+    async def _arrive(self, cdp: CDPSession, target: dict[str, Any], opener: Tab | None) -> None:
+        traffic = Traffic(self._host, self._turn, self.options.limits, self.recorder)
+        shares = opener is not None and target.get("canAccessOpener", False)
+        clock = opener.clock if shares and opener else Clock(self.options.epoch_ms, self.now)
+        tab = Tab(cdp, self.options, traffic, clock, opener, self._fail)
         traffic.endless = lambda error: self._fail(tab, error)
         try:
             await tab.set_up(self._browser.user_agent)
-            await tab.start(self.now)
+            await tab.start()
         except TargetGoneError:
             return  # closed as soon as it was opened
         if opener is not None:

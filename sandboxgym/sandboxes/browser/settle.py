@@ -10,77 +10,74 @@ animations and transitions, observers.
 from __future__ import annotations
 
 import asyncio
+import base64
 import math
 from typing import Any
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
 from sandboxgym.sandboxes.browser.errors import TargetGoneError
 
-_EPSILON = 1e-6
+EPSILON = 1e-6
 _HAIR = 1e-3  # one microsecond: Chromium draws a frame only if it is later than the last
 
 
 class Clock:
-    """Virtual time of one tab.
+    """The virtual time of one process of the browser.
+
+    A popup that its opener can reach lives in the opener's process and has the opener's clock. All
+    other tabs have one each.
 
     Attributes:
         now: Milliseconds since the session began.
-        frame_ms: How much time passes from frame to frame.
         running: Whether time passes at this moment.
     """
 
-    def __init__(self, cdp: CDPSession, frame_ms: float) -> None:
-        self.cdp = cdp
-        self.frame_ms = frame_ms
-        self.now = 0.0
-        self._base = 0.0
-        self._drawn = -math.inf
-        self._granted: asyncio.Future[None] | None = None
-        cdp.on("Emulation.virtualTimeBudgetExpired", self._expired)
-        cdp.on("detached", self._detached)
-
-    @property
-    def running(self) -> bool:
-        """Whether a span was granted that has not passed yet."""
-        return self._granted is not None and not self._granted.done()
-
-    async def start(self, epoch_ms: float, now: float) -> None:
-        """Stop time at `epoch_ms + now`."""
-        started = await self.cdp.send(
-            "Emulation.setVirtualTimePolicy",
-            policy="pause",
-            initialVirtualTime=(epoch_ms + now) / 1000,
-        )
+    def __init__(self, epoch_ms: float, now: float) -> None:
         self.now = now
-        self._base = started["virtualTimeTicksBase"] - now
+        self.running = False
+        self._epoch_ms = epoch_ms
+        self._base = 0.0
+        self._sessions: list[CDPSession] = []
+        self._granted: asyncio.Future[None] | None = None
 
-    async def advance(self, until: float, *, draw: bool = True) -> None:
-        """Let time pass, with a frame at each multiple of `frame_ms` on the way."""
-        while self.now < until - _EPSILON:
-            frame = (math.floor(self.now / self.frame_ms + _EPSILON) + 1) * self.frame_ms
-            at = min(frame, until)
-            await self._grant(at - self.now)
-            self.now = at
-            if draw and at == frame:
-                await self.draw_next()
+    async def add(self, cdp: CDPSession) -> None:
+        """Stop the time of a page; the first one sets the clock, the others have it already."""
+        self._sessions.append(cdp)
+        cdp.on("Emulation.virtualTimeBudgetExpired", lambda _: self._passed(None))
+        cdp.on("detached", lambda _: self._detached(cdp))
+        if len(self._sessions) == 1:
+            started = await cdp.send(
+                "Emulation.setVirtualTimePolicy",
+                policy="pause",
+                initialVirtualTime=(self._epoch_ms + self.now) / 1000,
+            )
+            self._base = started["virtualTimeTicksBase"] - self.now
 
-    async def draw_next(self) -> None:
-        """Draw a frame now, later than the last one by a hair at least."""
-        self._drawn = max(self.now, self._drawn + _HAIR)
-        await self.draw()
+    def ticks(self, time: float) -> float:
+        """What Chromium calls a time."""
+        return self._base + time
 
-    async def draw(self, **options: Any) -> dict[str, Any]:
-        """Draw the last frame once more: the page does nothing for it."""
-        return await self.cdp.send(
-            "HeadlessExperimental.beginFrame",
-            frameTimeTicks=self._base + max(self._drawn, 0.0),
-            interval=self.frame_ms,
-            **options,
-        )
+    async def run(self, until: float) -> None:
+        """Let time pass. It stands still while anything is being loaded.
 
-    async def _grant(self, ms: float) -> None:
+        Raises:
+            TargetGoneError: There is no page left that has this clock.
+        """
+        self.running = True
+        while self.now < until - EPSILON:
+            if not self._sessions:
+                raise TargetGoneError("the last page of this clock is gone")
+            granting = self._sessions[0]
+            try:
+                await self._grant(granting, until - self.now)
+                self.now = until
+            except TargetGoneError:
+                await self._read()
+        self.running = False
+
+    async def _grant(self, cdp: CDPSession, ms: float) -> None:
         self._granted = asyncio.get_running_loop().create_future()
-        await self.cdp.send(
+        await cdp.send(
             "Emulation.setVirtualTimePolicy",
             policy="pauseIfNetworkFetchesPending",
             budget=ms,
@@ -88,13 +85,58 @@ class Clock:
         )
         await self._granted
 
-    def _expired(self, _params: dict[str, Any]) -> None:
-        if self._granted is not None and not self._granted.done():
-            self._granted.set_result(None)
+    async def _read(self) -> None:
+        """See how far time got with the page that was granted it and is gone."""
+        if self._sessions:
+            date = await self._sessions[0].send("Runtime.evaluate", expression="Date.now()")
+            self.now = max(self.now, date["result"]["value"] - self._epoch_ms)
 
-    def _detached(self, _params: dict[str, Any]) -> None:
-        if self._granted is not None and not self._granted.done():
-            self._granted.set_exception(TargetGoneError("the page went while time passed"))
+    def _passed(self, error: TargetGoneError | None) -> None:
+        if self._granted is None or self._granted.done():
+            return
+        if error is None:
+            self._granted.set_result(None)
+        else:
+            self._granted.set_exception(error)
+
+    def _detached(self, cdp: CDPSession) -> None:
+        granting = self._sessions[0]
+        self._sessions.remove(cdp)
+        if cdp is granting:
+            self._passed(TargetGoneError("the page went while time passed"))
+
+
+class Frames:
+    """Draws what a tab shows."""
+
+    def __init__(self, cdp: CDPSession, clock: Clock, frame_ms: float) -> None:
+        self._cdp = cdp
+        self._clock = clock
+        self._frame_ms = frame_ms
+        self._drawn = 0.0
+
+    async def draw_next(self) -> None:
+        """Draw a frame now, later than the last one by a hair at least."""
+        self._drawn = max(self._clock.now, self._drawn + _HAIR)
+        await self._draw()
+
+    async def picture(self) -> bytes:
+        """The last frame once more, as PNG: the page does nothing for it."""
+        drawn = await self._draw(screenshot={"format": "png"})
+        return base64.b64decode(drawn["screenshotData"])
+
+    async def _draw(self, **options: Any) -> dict[str, Any]:
+        return await self._cdp.send(
+            "HeadlessExperimental.beginFrame",
+            frameTimeTicks=self._clock.ticks(self._drawn),
+            interval=self._frame_ms,
+            **options,
+        )
+
+
+def next_frame(now: float, frame_ms: float) -> float:
+    """The first time after `now` at which a frame is drawn."""
+    return (math.floor(now / frame_ms + EPSILON) + 1) * frame_ms
 
 
 class Loading:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +19,11 @@ from sandboxgym.sandboxes.browser.errors import (
 )
 from sandboxgym.sandboxes.browser.intercept import Traffic
 from sandboxgym.sandboxes.browser.options import Options
-from sandboxgym.sandboxes.browser.recording import Recording, Replay
-from sandboxgym.sandboxes.browser.settle import Clock, Loading
+from sandboxgym.sandboxes.browser.scripts import script
+from sandboxgym.sandboxes.browser.settle import Clock, Frames, Loading
 
 _WORLD = "sandboxgym"
+_FOUND = "__sandboxgym_found__"  # exists in that world only
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Tab:
         cdp: The DevTools session of the page; commands take its frames by id.
         options: How it sees the world.
         traffic: Answers its requests.
+        clock: Its virtual time.
         opener: The tab that opened it, or None.
         fail: Called with the tab and an error when it cannot go on.
 
@@ -65,6 +67,7 @@ class Tab:
         cdp: CDPSession,
         options: Options,
         traffic: Traffic,
+        clock: Clock,
         opener: Tab | None,
         fail: Callable[[Tab, BrowserError], None],
     ) -> None:
@@ -78,10 +81,12 @@ class Tab:
         self.refused: list[str] = traffic.refused
         self.workers: list[CDPSession] = []
         self.file_chooser: int | None = None
-        self.clock = Clock(cdp, options.frame_ms)
+        self.clock = clock
+        self.frames = Frames(cdp, clock, options.frame_ms)
         self.loading = Loading(cdp)
         self._fail = fail
         self._starting: set[asyncio.Task[None]] = set()
+        self._first_script = ""
         cdp.on("Page.frameNavigated", self._navigated)
         cdp.on("Page.navigatedWithinDocument", self._moved)
         cdp.on("Page.javascriptDialogOpening", self._asked)
@@ -95,22 +100,8 @@ class Tab:
         """Whether it was closed."""
         return self.cdp.closed
 
-    @property
-    def recording(self) -> Recording:
-        """Of the current document."""
-        return self.traffic.recording
-
-    @property
-    def replay(self) -> Replay | None:
-        """What serves this tab in place of the site, if anything."""
-        return self.traffic.replay
-
-    @replay.setter
-    def replay(self, replay: Replay | None) -> None:
-        self.traffic.replay = replay
-
     async def set_up(self, user_agent: str) -> None:
-        """Make the page ready before anything runs in it. Time stands still until `start`."""
+        """Make the page ready before anything runs in it. It waits for `start`."""
         await asyncio.gather(
             self.cdp.post("Page.enable"),
             self.cdp.post("Page.setInterceptFileChooserDialog", enabled=True),
@@ -119,12 +110,28 @@ class Tab:
             ),
             determinism.prepare_page(self.cdp, self.options, user_agent),
             self.traffic.watch(self.cdp, self.frame_id),
+            self.cdp.post("Runtime.addBinding", name=_FOUND, executionContextName=_WORLD),
         )
+        await self.put_into_storage(None)
 
-    async def start(self, now: float) -> None:
-        """Let the page run, `now` milliseconds of virtual time after the session's beginning."""
-        await self.clock.start(self.options.epoch_ms, now)
+    async def start(self) -> None:
+        """Let the page run."""
+        await self.clock.add(self.cdp)
         await self.cdp.send("Runtime.runIfWaitingForDebugger")
+
+    async def put_into_storage(self, storage: dict[str, Any] | None) -> None:
+        """Say what each document is to find in its storage; None leaves that alone."""
+        settings = {"report": _FOUND, "put": storage}
+        if self._first_script:
+            await self.cdp.send(
+                "Page.removeScriptToEvaluateOnNewDocument", identifier=self._first_script
+            )
+        added = await self.cdp.send(
+            "Page.addScriptToEvaluateOnNewDocument",
+            source=f"{script('document_start.js')}({json.dumps(settings)})",
+            worldName=_WORLD,
+        )
+        self._first_script = added["identifier"]
 
     def begin_action(self) -> None:
         """Forget what the last action brought."""
@@ -172,7 +179,7 @@ class Tab:
         done = self.cdp.post("Input.dispatchMouseEvent", type=kind, x=x, y=y, **params)
         if kind in ("mouseMoved", "mouseWheel"):
             await self.flush()  # it is in the page's queue by then
-            await self.clock.draw_next()
+            await self.frames.draw_next()
         await done
 
     async def key(self, kind: str, **params: Any) -> None:
@@ -185,8 +192,7 @@ class Tab:
 
     async def screenshot(self) -> bytes:
         """The viewport as PNG, as it was last drawn. Nothing in the page can notice."""
-        drawn = await self.clock.draw(screenshot={"format": "png"})
-        return base64.b64decode(drawn["screenshotData"])
+        return await self.frames.picture()
 
     def _navigated(self, params: dict[str, Any]) -> None:
         frame = params["frame"]
@@ -196,6 +202,7 @@ class Tab:
     def _moved(self, params: dict[str, Any]) -> None:
         if params["frameId"] == self.frame_id:
             self.url = params["url"]
+            self.traffic.recorder.moved_within_document(params.get("navigationType", ""))
 
     def _asked(self, params: dict[str, Any]) -> None:
         accept = params["type"] in ("alert", "beforeunload")
@@ -213,6 +220,9 @@ class Tab:
         self._fail(self, PageCrashedError(f"the process that showed {self.url} crashed"))
 
     def _reported(self, params: dict[str, Any]) -> None:
+        if params["name"] == _FOUND:
+            self.traffic.recorder.found(params["payload"])
+            return
         self.traffic.refuse(determinism.refusal(params["payload"]))
 
     def _attached(self, params: dict[str, Any]) -> None:

@@ -1,0 +1,212 @@
+"""What a session's present state came from, kept as short as it can be and still say it all.
+
+A `Story` begins at a moment that can be made again in a new browser: an only tab asks for a
+document, with certain cookies, storage and history. It goes on with every response that was served
+since and every action since. Told again (`retelling.py`), it gives the same page: closures, drafts,
+timers.
+
+Each new document of an only tab begins a new story, unless something from before would still matter
+and cannot be made again: then the story just goes on, and stays true. So it does while there are
+several tabs, for a form that was posted, for a document that was gone back to or loaded again, and
+after one that wrote its own history (`pushState`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sandboxgym.sandboxes.browser.cdp import CDPSession
+from sandboxgym.sandboxes.browser.recording import Exchange
+from sandboxgym.sandboxes.browser.settle import EPSILON
+from sandboxgym.sandboxes.browser.sites import Request, Response
+
+MAX_HISTORY = 40  # Chromium drops the oldest entry beyond 50
+
+
+@dataclass
+class Start:
+    """The moment at which the first document of a story was asked for.
+
+    Attributes:
+        time: Milliseconds of virtual time since the session began.
+        url: What was asked for; "" for the empty tab that a session begins with.
+        referrer: What the document was told it comes from.
+        history: URLs of the tab's earlier documents, oldest first.
+        cookies: Those of the session, as `Storage.setCookies` takes them.
+        storage: Of the tab and the origin: pairs under "local" and "session", and the window's
+            "name".
+        databases: What `indexeddb.js` dumped.
+        mouse: Where the mouse was.
+    """
+
+    time: float = 0.0
+    url: str = ""
+    referrer: str = ""
+    history: list[str] = field(default_factory=list)
+    cookies: list[dict[str, Any]] = field(default_factory=list)
+    storage: dict[str, Any] = field(default_factory=dict)
+    databases: list[dict[str, Any]] = field(default_factory=list)
+    mouse: list[float] = field(default_factory=lambda: [0.0, 0.0])
+
+
+@dataclass
+class Deed:
+    """An action that was done.
+
+    Attributes:
+        time: When, in milliseconds of virtual time.
+        text: What the agent wrote.
+        paths: Where the elements are that it names (`elements.path_of`), by the argument's name.
+    """
+
+    time: float
+    text: str
+    paths: dict[str, str]
+
+
+@dataclass
+class Story:
+    """See this module's text."""
+
+    start: Start = field(default_factory=Start)
+    exchanges: list[Exchange] = field(default_factory=list)
+    deeds: list[Deed] = field(default_factory=list)
+
+
+class Responder(Protocol):
+    """What can answer requests in place of a site."""
+
+    def respond(self, request: Request) -> Response | None:
+        """The answer; None refuses the request."""
+        ...
+
+
+class Stage(Protocol):
+    """What a recorder asks of the session that it records."""
+
+    async def cookies(self) -> list[dict[str, Any]]:
+        """All cookies."""
+        ...
+
+    async def databases(self) -> list[dict[str, Any]]:
+        """All of IndexedDB."""
+        ...
+
+    def blank_start(self) -> Start | None:
+        """Time and mouse of this moment; None where a story cannot begin now."""
+        ...
+
+
+class Recorder:
+    """Keeps the story of a session.
+
+    Attributes:
+        story: Up to now.
+        replay: Answers in place of the site while it is not None.
+    """
+
+    def __init__(self, stage: Stage, epoch_ms: float) -> None:
+        self._epoch_ms = epoch_ms
+        self.story = Story()
+        self.replay: Responder | None = None
+        self._before: Story | None = None  # the story before this one
+        self._stage = stage
+        self._coming: Start | None = None
+        self._chain: list[Exchange] = []  # of the navigation that is under way
+        self._entries: dict[int, bool] = {}  # of the tab's history: whether it can be made again
+        self._document_is_plain = True
+
+    async def asked(self, cdp: CDPSession, request: Request, navigation: str) -> None:
+        """A main frame asks for a document; nothing of it has been answered yet.
+
+        Args:
+            cdp: The tab.
+            request: The first of the navigation.
+            navigation: Chromium's type of it, "differentDocument" for a plain one.
+        """
+        self._coming, self._chain = None, []
+        history = await cdp.send("Page.getNavigationHistory")
+        index, entries = history["currentIndex"], history["entries"]
+        for entry in entries[: index + 1]:
+            self._entries.setdefault(entry["id"], self._document_is_plain)
+        plain = request.method == "GET" and navigation == "differentDocument"
+        self._document_is_plain = request.method == "GET"
+        repeatable = all(self._entries[entry["id"]] for entry in entries[: index + 1])
+        at_the_end = index == len(entries) - 1 and index < MAX_HISTORY
+        if not (plain and repeatable and at_the_end):
+            return
+        start = self._stage.blank_start()
+        if start is None:
+            return
+        start.url = request.url
+        start.referrer = request.headers.get("referer", "")
+        start.history = [entry["url"] for entry in entries]
+        start.cookies = await self._stage.cookies()
+        start.databases = await self._stage.databases()
+        self._coming = start
+
+    def served(
+        self, request: Request, response: Response, *, navigates: bool, brings_document: bool
+    ) -> None:
+        """A request was answered.
+
+        Args:
+            request: Whatever was asked for.
+            response: By the site.
+            navigates: Whether a main frame asked for a document.
+            brings_document: Whether it got one with this: no redirect, no download.
+        """
+        exchange = Exchange(request, response)
+        if not navigates:
+            self.story.exchanges.append(exchange)
+            return
+        self._chain.append(exchange)
+        if brings_document and self._coming is not None:
+            self._before, self.story = self.story, Story(self._coming, self._chain)
+        elif not is_redirect(response):
+            self.story.exchanges.extend(self._chain)
+        else:
+            return
+        self._coming, self._chain = None, []
+
+    def brought_no_document(self, url: str) -> None:
+        """What was served last turned out to be a file."""
+        exchanges = self.story.exchanges
+        if exchanges and exchanges[-1].request.url == url:
+            self._go_on_with_the_last()
+
+    def found(self, payload: str) -> None:
+        """What `document_start.js` reported of a main document that begins."""
+        found = json.loads(payload)
+        start = self.story.start
+        if start.storage or not start.url:
+            return  # not the document that the story begins with
+        if found["date"] != math.floor(self._epoch_ms + start.time + EPSILON):
+            self._go_on_with_the_last()  # it was asked for between two moments that can be made
+            return
+        replaced = found["length"] == len(start.history)
+        start.history = start.history[:-1] if replaced else start.history
+        start.storage = {name: found[name] for name in ("local", "session", "name")}
+
+    def _go_on_with_the_last(self) -> None:
+        """Take it back that a new story began."""
+        if self._before is not None:
+            self._before.exchanges.extend(self.story.exchanges)
+            self.story, self._before = self._before, None
+
+    def moved_within_document(self, kind: str) -> None:
+        """A tab's document changed its own entry of the history."""
+        if kind != "fragment":
+            self._document_is_plain = False
+
+    def did(self, deed: Deed) -> None:
+        """An action begins."""
+        self.story.deeds.append(deed)
+
+
+def is_redirect(response: Response) -> bool:
+    """Whether the browser asks again, somewhere else."""
+    return response.status in (301, 302, 303, 307, 308)
