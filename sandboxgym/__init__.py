@@ -7,6 +7,8 @@
 >>> left, right = sg.fork(env, 2)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import SandboxGymError
 from sandboxgym.core.forking import fork, restore, snapshot, state_digest
@@ -18,10 +20,16 @@ from sandboxgym.mechanisms import StateApi, forkable, register_native
 from sandboxgym.registration import register, register_all
 from sandboxgym.store import SnapshotStore
 
+if TYPE_CHECKING:
+    from sandboxgym.pool import ForkPool
+    from sandboxgym.vector import ForkableVectorEnv
+
 __all__ = [
     "Fidelity",
+    "ForkPool",
     "Forkable",
     "ForkableEnv",
+    "ForkableVectorEnv",
     "Recipe",
     "SandboxGymError",
     "SandboxSpec",
@@ -43,3 +51,16 @@ __all__ = [
 ]
 
 register_all()
+
+
+def __getattr__(name: str) -> Any:
+    """Import what not everybody needs when it is first asked for."""
+    if name == "ForkPool":
+        from sandboxgym.pool import ForkPool
+
+        return ForkPool
+    if name == "ForkableVectorEnv":
+        from sandboxgym.vector import ForkableVectorEnv
+
+        return ForkableVectorEnv
+    raise AttributeError(f"module 'sandboxgym' has no attribute {name!r}")

@@ -16,6 +16,8 @@ LAYERS = {  # who may import what of ours, beside itself
     "sandboxgym/store": {"core"},
     "sandboxgym/conformance": {"core", "mechanisms"},
     "sandboxgym/sandboxes": {"core", "mechanisms"},
+    "sandboxgym/pool": {"core", "mechanisms", "store"},
+    "sandboxgym/vector.py": {"core", "pool"},
 }
 HEAVY = ("torch", "transformers", "textworld", "playwright", "docker", "ray", "matplotlib", "tyro")
 
@@ -33,9 +35,10 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_layer_imports_only_what_lies_below_it(layer):
-    own = layer.partition("/")[2]
+    own = layer.partition("/")[2].removesuffix(".py")
     allowed = LAYERS[layer] | {own}
-    for path in (ROOT / layer).rglob("*.py"):
+    files = [ROOT / layer] if layer.endswith(".py") else (ROOT / layer).rglob("*.py")
+    for path in files:
         for name in imported(path):
             if name.startswith("sandboxgym."):
                 assert name.split(".")[1] in allowed, f"{path} imports {name}"
@@ -48,6 +51,14 @@ def test_the_library_does_not_know_its_learner():
 
 def test_importing_it_pulls_in_nothing_heavy():
     program = f"import sys, sandboxgym; print([m for m in {HEAVY!r} if m in sys.modules])"
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    assert out.strip() == "[]"
+
+
+def test_importing_it_starts_no_pool_and_loads_none():
+    program = "import sys, sandboxgym; print([m for m in sys.modules if '.pool' in m])"
     out = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     ).stdout

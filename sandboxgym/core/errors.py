@@ -110,3 +110,31 @@ class WorkerTimeoutError(WorkerLostError, TimeoutError):
 
 class EnvironmentRaisedError(SandboxGymError, RuntimeError):
     """The environment raised, in its own process, an exception that only its process knows."""
+
+
+class PoolError(SandboxGymError):
+    """Base class of what can go wrong between a pool of environments and its user."""
+
+
+class PoolClosedError(PoolError, RuntimeError):
+    """The pool was closed, or belongs to another process."""
+
+
+class LaneBusyError(PoolError, RuntimeError):
+    """The lane is at work on something that was sent to it; receive the result first."""
+
+
+class NoFreeLaneError(PoolError, RuntimeError):
+    """All lanes are in use: release some, or make a pool with more."""
+
+
+class BranchQueueFullError(PoolError, RuntimeError):
+    """So many branches are waiting for a lane that no more are taken for now."""
+
+
+class LanePoisonedError(PoolError, WorkerLostError):
+    """What a lane was asked for ended its worker process again and again; the lane is as before."""
+
+
+class LaneHungError(LanePoisonedError, TimeoutError):
+    """What a lane was asked for took longer than its time limit, again and again."""

@@ -25,7 +25,16 @@ from sandboxgym.core.tensors import revived
 if TYPE_CHECKING:
     from sandboxgym.core.env import ForkableEnv
 
-__all__ = ["AnyEnv", "Stack", "fork", "restore", "snapshot", "state_digest"]
+__all__ = [
+    "AnyEnv",
+    "Stack",
+    "fork",
+    "recipe_of",
+    "reseed",
+    "restore",
+    "snapshot",
+    "state_digest",
+]
 
 EnvType = TypeVar("EnvType", bound=AnyEnv)
 
@@ -143,6 +152,27 @@ def state_digest(env: AnyEnv) -> str:
         NotResetError: The environment was never reset.
     """
     return _take(Stack.of(env)).digest
+
+
+def recipe_of(env: AnyEnv) -> Snapshot:
+    """This moment by its recipe alone: a small snapshot, whose restore replays and verifies.
+
+    Raises:
+        NotResetError: The environment was never reset.
+    """
+    return _take(Stack.of(env)).drop_state()
+
+
+def reseed(env: AnyEnv, seed: int) -> None:
+    """Start new randomness in the midst of an episode, as a `restore` with a seed does.
+
+    Raises:
+        NotResetError: The environment was never reset.
+    """
+    base = Stack.of(env).base
+    if base._record is None:
+        raise NotResetError(f"{type(base).__name__} was never reset: call reset() before reseed()")
+    _reseed(base, seed)
 
 
 class Way(Enum):

@@ -1,0 +1,338 @@
+"""The workers of a pool: giving orders, hearing answers, and replacing those that are lost.
+
+When a worker is lost, nobody knows which of its orders was to blame. So they are given again one by
+one, each to be answered before the next: an order over which a worker ends while it was at nothing
+else has a strike against it, and one with too many strikes fails. All others succeed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+
+from sandboxgym.core import codec
+from sandboxgym.core.errors import LaneHungError, LanePoisonedError, WorkerLostError
+from sandboxgym.pool.backend import Backend, Link
+from sandboxgym.pool.failure import rebuilt
+from sandboxgym.pool.handles import SnapshotHandle
+from sandboxgym.pool.lanes import Lane, Order, settle
+from sandboxgym.pool.messages import Command, Introduction, Reset, Restore, Take, act
+from sandboxgym.pool.recovery import LaneRestarted
+
+_GREETING = 0
+"""The number of the order that nobody gives: to build the environments."""
+
+
+@dataclass(eq=False)
+class Post:
+    """What one worker after the other is in charge of: some lanes.
+
+    Attributes:
+        number: Its number in the pool.
+        makers: What makes its lanes' environments, pickled.
+        lanes: The lanes.
+        link: The connection to the present worker; None where there is none yet.
+        greeted: Whether that has built its environments.
+        introductions: What the worker said of them.
+        hot: Keys of the snapshots that the worker holds.
+        given: Orders that it is at work on, by number, in the order in which they were given.
+        careful: Orders that are given one by one.
+        heard: When there was the last sign of life from it.
+        failed: How many workers in a row ended before they had built the environments.
+        failure: Why there is no worker, where there is none.
+        forgotten: Keys of snapshots that the worker need not hold any more.
+    """
+
+    number: int
+    makers: bytes
+    lanes: list[Lane]
+    link: Link | None = None
+    greeted: bool = False
+    introductions: list[Introduction] = field(default_factory=list)
+    hot: set[int] = field(default_factory=set)
+    given: dict[int, Order] = field(default_factory=dict)
+    careful: deque[Order] = field(default_factory=deque)
+    heard: float = 0.0
+    failed: int = 0
+    failure: Exception | None = None
+    forgotten: set[int] = field(default_factory=set)
+
+    def deadline(self, building: float | None) -> float | None:
+        """Until when there has to be the next sign of life, or None."""
+        limits = [order.limit for order in self.given.values()]
+        if not self.greeted:
+            limits.append(building)
+        known = [limit for limit in limits if limit is not None]
+        return self.heard + max(known) if len(known) == len(limits) else None
+
+
+class Crew:
+    """All workers of a pool.
+
+    Args:
+        backend: Starts them.
+        posts: What they are in charge of.
+        building: Seconds that a worker may take to build its environments, or None.
+        patience: With how many strikes an order is tried once more.
+
+    Attributes:
+        dropped: Handles that are no longer referred to leave their keys here.
+        restarts: What became of lanes whose worker was lost.
+    """
+
+    def __init__(
+        self, backend: Backend[Any], posts: list[Post], building: float | None, patience: int
+    ) -> None:
+        self.backend = backend
+        self.posts = posts
+        self.building = building
+        self.patience = patience
+        self.dropped: deque[int] = deque()
+        self.restarts: deque[LaneRestarted] = deque(maxlen=10_000)
+        self._failed: list[Order] = []
+
+    def greet(self) -> None:
+        """Start all workers, and wait until they have built their environments.
+
+        Raises:
+            Exception: What building them raised.
+            WorkerLostError: A worker ended over it.
+        """
+        while waited_for := [post for post in self.posts if not post.greeted]:
+            for post in waited_for:
+                if post.failure is not None:
+                    raise post.failure
+                if post.link is None:
+                    self._start(post)
+            self.hear(None)
+
+    def give(self, orders: Iterable[tuple[Post, Order]]) -> None:
+        """Give orders, all those for a worker in one message. Waits for nothing."""
+        self._forget_dropped()
+        batches: dict[int, list[Order]] = {}
+        for post, order in orders:
+            if post.careful:
+                post.careful.append(order)
+            else:
+                batches.setdefault(post.number, []).append(order)
+        for number, batch in batches.items():
+            self._send(self.posts[number], batch)
+
+    def hear(self, timeout: float | None) -> list[Order]:
+        """Wait for answers, for `timeout` seconds at most; returns the orders that are done."""
+        self._failed, done = [], self._failed
+        at_work = {
+            p.link: p for p in self.posts if p.link is not None and (p.given or not p.greeted)
+        }
+        if done or not at_work:
+            return done
+        for link in self.backend.wait(at_work, self._time_left(at_work.values(), timeout)):
+            post = at_work[link]
+            try:
+                done += self._listen(post, link)
+            except WorkerLostError:
+                self._lose(post)
+            except BaseException:  # an interrupt: what was half heard cannot be heard again
+                self._lose(post, "its answer was interrupted")
+                raise
+        now = time.monotonic()
+        for post in at_work.values():
+            deadline = post.deadline(self.building) if post.given or not post.greeted else None
+            if post.link is not None and deadline is not None and now > deadline:
+                self._lose(post, f"no answer came for {now - post.heard:.1f} s", hung=True)
+        for post in at_work.values():
+            self._go_on(post)
+        self._failed, failed = [], self._failed
+        return done + failed
+
+    def close(self) -> None:
+        """End all workers."""
+        self.backend.close()
+
+    # --- One worker ------------------------------------------------------------------------------
+
+    def _start(self, post: Post) -> None:
+        post.greeted, post.failure = False, None
+        post.link = self.backend.start(post.makers)
+        post.heard = time.monotonic()
+
+    def _send(self, post: Post, orders: Sequence[Order]) -> None:
+        """Send orders to the worker of a post, with what it needs to do them."""
+        if post.link is None:
+            try:
+                self._start(post)
+            except WorkerLostError as error:
+                self._fail([*orders, *post.careful], error)
+                post.careful.clear()
+                return
+        message: list[Any] = []
+        if post.forgotten:
+            message.append([_GREETING, None, [act("forget", sorted(post.forgotten))]])
+            post.forgotten.clear()
+        if not post.given:
+            post.heard = time.monotonic()  # it was idle until now
+        for order in orders:
+            place = None if order.lane is None else order.lane.place
+            message.append([order.number, place, _acts(order, post)])
+            post.given[order.number] = order
+        assert post.link is not None
+        try:
+            post.link.send(codec.encode(message))
+        except WorkerLostError:
+            self._lose(post)
+            self._go_on(post)
+
+    def _listen(self, post: Post, link: Link) -> list[Order]:
+        """Hear what a worker has to say; returns the orders that are done."""
+        done = []
+        for message in link.arrived():
+            post.heard = time.monotonic()
+            for number, error, alive, answer in codec.decode_own(message):
+                order = post.given.pop(number, None)
+                if order is not None:
+                    if error is not None:
+                        lane = None if order.lane is None else order.lane.number
+                        order.error = rebuilt(error, lane)
+                        post.hot.discard(order.brings)
+                    self._settle(order, alive, answer)
+                    done.append(order)
+                elif not post.greeted:
+                    self._greeted(post, error, answer)
+        return done
+
+    def _greeted(self, post: Post, error: dict[str, Any] | None, introductions: bytes) -> None:
+        """Note that a worker has built its environments, or why not."""
+        if error is None:
+            post.greeted, post.failed, post.failure = True, 0, None
+            post.introductions = cloudpickle.loads(introductions)
+        else:
+            self._give_up(post, rebuilt(error, None))
+
+    def _lose(self, post: Post, why: str = "", *, hung: bool = False) -> None:
+        """Do without the worker of a post, and prepare its orders for the next one."""
+        assert post.link is not None
+        how = post.link.end()
+        reason = f"{why}, so it was ended" if why else how
+        post.link = None
+        post.hot.clear()
+        post.forgotten.clear()
+        for lane in post.lanes:
+            lane.lost = reason
+        orders = list(post.given.values())
+        post.given.clear()
+        if not post.greeted:
+            post.failed += 1
+        elif len(orders) == 1:
+            orders[0].strikes += 1
+            if orders[0].strikes > self.patience:
+                blamed = orders.pop()
+                self._fail([blamed], _poisoned(blamed, reason, hung))
+        post.careful.extendleft(reversed(orders))
+        if post.failed > self.patience:
+            lanes = ", ".join(str(lane.number) for lane in post.lanes)
+            self._give_up(
+                post,
+                WorkerLostError(
+                    f"the worker of lane(s) {lanes} was lost {post.failed} times while it built "
+                    f"their environments ({reason}): build one in this process to see why"
+                ),
+            )
+
+    def _go_on(self, post: Post) -> None:
+        """Give the next of the orders that are given one by one."""
+        if post.careful and not post.given:
+            self._send(post, [post.careful.popleft()])
+
+    def _give_up(self, post: Post, failure: Exception) -> None:
+        """Fail all orders of a post, which cannot have a worker; later ones are tried anew."""
+        if post.link is not None:
+            post.link.end()
+            post.link = None
+        post.failed, post.failure, post.greeted = 0, failure, False
+        orders = [*post.given.values(), *post.careful]
+        post.given.clear()
+        post.careful.clear()
+        self._fail(orders, failure)
+
+    def _fail(self, orders: Iterable[Order], error: Exception) -> None:
+        for order in orders:
+            order.error, order.rebuilds = error, False
+            self._settle(order, True, None)
+            self._failed.append(order)
+
+    def _settle(self, order: Order, alive: bool, answer: Any) -> None:
+        """Let a lane go on, and note where it does so in a new worker."""
+        lane = order.lane
+        lost = None if lane is None else lane.lost
+        settle(order, alive, answer, self.dropped)
+        if lane is not None and lost is not None and lane.lost is None and lane.moment is not None:
+            self.restarts.append(LaneRestarted(lane.number, lost, lane.moment.step))
+
+    def _forget_dropped(self) -> None:
+        """Find out which worker holds what nobody refers to any more."""
+        keys = set()
+        while self.dropped:
+            keys.add(self.dropped.popleft())
+        for post in self.posts:
+            gone = post.hot & keys
+            post.hot -= gone
+            post.forgotten |= gone
+
+    def _time_left(self, posts: Iterable[Post], timeout: float | None) -> float | None:
+        """How long to wait: until the timeout, or until the first worker is overdue."""
+        deadlines = [post.deadline(self.building) for post in posts]
+        now = time.monotonic()
+        left = [max(0.0, deadline - now) for deadline in deadlines if deadline is not None]
+        return min([*left, timeout] if timeout is not None else left, default=None)
+
+
+def _acts(order: Order, post: Post) -> list[bytes]:
+    """The acts that do an order, after those that bring about what it needs."""
+    lane, command = order.lane, order.command
+    acts: list[bytes] = []
+    order.rebuilds, order.brings = False, None
+    if lane is None:
+        return [order.act]
+    if lane.lost is not None:
+        acts += lane.settings
+    if isinstance(command, Restore):
+        assert isinstance(command.snapshot, SnapshotHandle)
+        acts += _bring(command.snapshot, order, post)
+    elif lane.lost is not None and lane.moment is not None and not _starts_anew(command):
+        order.rebuilds = True
+        acts.append(act("rebuild", lane.moment.path(), lane.seen))
+    if isinstance(command, Take):
+        order.brings = order.key
+        post.hot.add(order.key)
+    return [*acts, order.act]
+
+
+def _bring(handle: SnapshotHandle, order: Order, post: Post) -> list[bytes]:
+    """Acts that bring a snapshot to a worker that does not hold it."""
+    if handle.key in post.hot:
+        return []
+    order.brings = handle.key
+    post.hot.add(handle.key)
+    if handle.blob is not None:
+        return [act("put", handle.key, handle.blob)]
+    return [act("rebuild", handle.moment.path(), handle.seen), act("keep", handle.key)]
+
+
+def _starts_anew(command: Command | None) -> bool:
+    """Whether what a command does depends on nothing that was before."""
+    return isinstance(command, Reset) and command.seed is not None
+
+
+def _poisoned(order: Order, reason: str, hung: bool) -> WorkerLostError:
+    where = "the pool" if order.lane is None else f"lane {order.lane.number}"
+    kind = LaneHungError if hung else LanePoisonedError
+    return kind(
+        f"{where}: {order.strikes} workers were lost over the same thing, {order.describe()}, the "
+        f"last one like this: {reason}. The lane is where it was before: do something else, "
+        "restore or reset it, or do without it"
+    )

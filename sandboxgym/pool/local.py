@@ -1,0 +1,218 @@
+"""The local backend: workers are processes of this machine, below a keeper."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from sandboxgym.core.errors import WorkerLostError
+from sandboxgym.mechanisms.process.wire import Connection
+from sandboxgym.pool.wire import Frames
+
+_PROGRAM = (
+    "import json, sys; descriptor, sys.path[:] = json.loads(sys.argv.pop()); "
+    "from sandboxgym.pool.keeper import main; main(descriptor)"
+)
+_ONE_THREAD = {  # unless the user has said otherwise: workers are there to use the cores
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "BLIS_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+}
+_ANSWER_OF_KEEPER = 20.0  # seconds; it only ever forks, kills and waits
+_ENDING = 40.0  # seconds until the keeper and all below it have ended
+
+
+class LocalBackend:
+    """Starts workers in a keeper, and another keeper where that one was killed.
+
+    The keeper ends, and all workers with it, when nothing refers to the backend any more, or this
+    process ends.
+    """
+
+    def __init__(self) -> None:
+        self._keeper: KeeperHandle | None = None
+
+    def start(self, makers: bytes) -> LocalLink:
+        """Start a worker."""
+        if self._keeper is None or not self._keeper.alive:
+            self._keeper = KeeperHandle()
+        return self._keeper.start(makers)
+
+    def wait(self, links: Iterable[LocalLink], timeout: float | None) -> list[LocalLink]:
+        """Wait until something has come, and meanwhile send what could not be sent at once."""
+        by_number = {link.frames.fileno(): link for link in links}
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            poller = select.poll()
+            for number, link in by_number.items():
+                poller.register(number, select.POLLIN | (link.frames.stuck and select.POLLOUT))
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = poller.poll(None if left is None else left * 1000)
+            come = [by_number[number] for number, event in ready if event & ~select.POLLOUT]
+            if come or not ready:
+                return come
+            for number, _ in ready:
+                by_number[number].flush()
+
+    def close(self) -> None:
+        """End the keeper, which ends all workers."""
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+
+class LocalLink:
+    """A connection to a worker process.
+
+    Attributes:
+        frames: The messages on it.
+        pid: The worker's process id.
+    """
+
+    def __init__(self, end: socket.socket, pid: int, keeper: KeeperHandle) -> None:
+        self.frames = Frames(end)
+        self.pid = pid
+        self._keeper = keeper
+        keeper.frames.add(self.frames)
+
+    def send(self, message: bytes) -> None:
+        """Send a message as far as there is room; `LocalBackend.wait` sends the rest."""
+        try:
+            self.frames.post(message)
+        except OSError as error:
+            raise WorkerLostError("the connection to the worker process is closed") from error
+
+    def flush(self) -> None:
+        """Send more of what waits; that the worker is gone shows when it is listened to."""
+        try:
+            self.frames.flush()
+        except OSError:
+            self.frames.forget()
+
+    def arrived(self) -> list[bytes]:
+        """The messages that have come."""
+        try:
+            return self.frames.arrived()
+        except EOFError:
+            raise WorkerLostError("the worker process closed its connection") from None
+
+    def end(self) -> str:
+        """End the process."""
+        self.close()
+        return self._keeper.end(self.pid)
+
+    def close(self) -> None:
+        """Hang up: the worker closes its environments, and ends by itself."""
+        self._keeper.frames.discard(self.frames)
+        self.frames.close()
+
+
+class KeeperHandle:
+    """The owner's side of a keeper process.
+
+    Attributes:
+        frames: The connections to its workers.
+    """
+
+    def __init__(self) -> None:
+        self.frames: set[Frames] = set()
+        self._asked = 0
+        self._control, theirs = Connection.pair()
+        program = json.dumps([theirs.fileno(), [path for path in sys.path if type(path) is str]])
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, program],
+            env=_ONE_THREAD | os.environ,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,  # Ctrl-C in a terminal is for the owner
+        )
+        theirs.close()
+        self._end = weakref.finalize(
+            self, _end_keeper, os.getpid(), self._process, self._control, self.frames
+        )
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def start(self, makers: bytes) -> LocalLink:
+        """Fork a worker."""
+        ours, theirs = socket.socketpair()
+        try:
+            pid = self._ask({"makers": makers}, theirs.fileno())
+        except (EOFError, OSError) as error:
+            ours.close()
+            raise WorkerLostError(
+                f"the keeper of the pool's workers does not answer ({error!r}); what it printed "
+                "says why"
+            ) from error
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return LocalLink(ours, pid, self)
+
+    def end(self, pid: int) -> str:
+        """End a worker and say how it ended."""
+        try:
+            status = self._ask({"end": pid})
+        except (EOFError, OSError):
+            return "the keeper, which knows how it ended, is gone too"
+        return "how is not known" if status is None else _ending(os.waitstatus_to_exitcode(status))
+
+    def close(self) -> None:
+        """End the keeper and all below it."""
+        self._end()
+
+    def _ask(self, request: dict[str, Any], descriptor: int | None = None) -> Any:
+        """Have the keeper do something; what an interrupt has left unread is passed over."""
+        self._asked += 1
+        deadline = time.monotonic() + _ANSWER_OF_KEEPER
+        request = {**request, "number": self._asked}
+        self._control.send(request, descriptor=descriptor, deadline=deadline)
+        while True:
+            answer = self._control.receive(deadline=deadline).body
+            if answer["number"] == self._asked:
+                return answer["result"]
+
+
+def _end_keeper(
+    owner: int, process: subprocess.Popen[bytes], control: Connection, frames: set[Frames]
+) -> None:
+    if os.getpid() != owner:  # a fork of the owner drops its copies
+        process.returncode = 0
+        control.close()
+        for connection in frames:
+            connection.forsake()
+        return
+    for connection in frames:
+        connection.close()
+    control.hang_up()
+    try:
+        process.wait(timeout=_ENDING)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _ending(code: int) -> str:
+    """How a process ended, in words, from its exit code."""
+    if code >= 0:
+        return f"its process exited with code {code}"
+    name = signal.Signals(-code).name
+    why = "; was the machine out of memory?" if name == "SIGKILL" else ""
+    return f"its process was killed by {name}{why}"
