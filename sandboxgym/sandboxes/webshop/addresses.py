@@ -33,17 +33,17 @@ def view_at(address: str) -> View | None:
     """
     if len(address) > MAX_ADDRESS:
         return None
-    parts = urlsplit(address)
-    page, _, asin = parts.path.lstrip("/").partition("/")
-    page, asin = page or "index", unquote(asin)
-    if page not in get_args(PageName) or (page in ("index", "results")) == bool(asin):
-        return None
-    query = {name: values[-1] for name, values in parse_qs(parts.query, True).items()}
     try:
+        parts = urlsplit(address)
+        query = {name: values[-1] for name, values in parse_qs(parts.query, True).items()}
         number = int(query.get("page", "1"))
         options = tuple((str(n), str(v)) for n, v in json.loads(query.get("options", "[]")))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
+        return None
+    name, _, asin = parts.path.lstrip("/").partition("/")
+    page = name or "index"
+    if page not in get_args(PageName) or (page in ("index", "results")) == bool(asin):
         return None
     if not 1 <= number <= MAX_NUMBER:
         return None
-    return View(page, query.get("q", ""), number, asin, options)  # type: ignore[arg-type]
+    return View(page, query.get("q", ""), number, unquote(asin), options)  # type: ignore[arg-type]

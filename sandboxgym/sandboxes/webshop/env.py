@@ -54,8 +54,8 @@ class WebShopEnv(ForkableEnv[str, str]):
         catalogue: The file with products of the original WebShop, or its folder; None for the
             generated catalogue of this package.
         num_products: Only the first so many; None for all of a file, or 1,000 generated ones.
-        tagger: What finds the nouns in titles, which decide a part of the reward: its name, or an
-            object.
+        tagger: What finds the nouns in titles, which decide a part of the reward: "builtin",
+            "spacy" (the original's), or an object.
         num_prev_obs: How many earlier observations to put before the present one.
         num_prev_actions: How many earlier actions.
         goal_seed: Decides the order of goals, prices where a product has a range, and limits.
@@ -77,7 +77,7 @@ class WebShopEnv(ForkableEnv[str, str]):
         goals: GoalKind = "synthetic",
         catalogue: str | Path | None = None,
         num_products: int | None = None,
-        tagger: str | NounTagger = "light",
+        tagger: str | NounTagger = "builtin",
         num_prev_obs: int = 0,
         num_prev_actions: int = 0,
         goal_seed: int = DEFAULT_SEED,

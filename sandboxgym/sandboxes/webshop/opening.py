@@ -19,7 +19,7 @@ from sandboxgym.sandboxes.webshop import original, stored, synthetic
 from sandboxgym.sandboxes.webshop.catalogue import ListedCatalogue, Product, digest_of
 from sandboxgym.sandboxes.webshop.nouns import Nouns, NounTagger
 from sandboxgym.sandboxes.webshop.shop import Shop
-from sandboxgym.sandboxes.webshop.tagger import tagger_named
+from sandboxgym.sandboxes.webshop.tagger import tagger as tagger_named
 
 LARGE = 20_000
 _ENOUGH_TO_TELL = 20

@@ -5,7 +5,7 @@ Words are found by the rules of Unicode (UAX #29): letters, digits and what may 
 possessive "'s" goes, stop words go, and the rest is stemmed.
 
 Each character is first replaced by a letter for its class, so that the rules are one regular
-expression over the classes. It is linear: nothing in it has to be tried twice at one place.
+expression over the classes.
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ class _Classes(dict[int, str]):
 
 
 def _word_pattern() -> re.Pattern[str]:
+    """The rules, over classes. What may fail after a run is bounded, so that time is linear."""
     marks = "XZVC"
+    few = f"{{0,{MAX_TOKEN}}}"
     letters = f"[AH][AH{marks}]*"
     digits = f"N[N{marks}]*"
     joint = f"(?:E[{marks}]*)"
@@ -137,9 +139,9 @@ def _word_pattern() -> re.Pattern[str]:
         f"|{digits}(?:[MB][{marks}]*{digits})*)+"
     )
     part = f"(?:{mixed}|K[K{marks}]*)"
-    word = f"{joint}*{part}(?:{joint}+{part})*{joint}*"
-    after = "(?:[XC]|Z(?!Z*[PT]))*"
-    emoji = f"Z*(?:P{after}(?:V|T{after})?|T{after})"
+    word = f"{joint}{few}{part}(?:{joint}{{1,{MAX_TOKEN}}}{part})*{joint}*"
+    after = f"(?:[XC]|Z(?!Z{few}[PT]))*"
+    emoji = f"Z{few}(?:P{after}(?:V|T{after})?|T{after})"
     emojis = f"{emoji}(?:Z{emoji})*"
     rest = f"S[S{marks}]*|J[{marks}]*|{emojis}|I[{marks}]*I[{marks}]*|k[XZ]*V?C[XZC]*"
     return re.compile(f"{word}|{rest}")
