@@ -53,12 +53,16 @@ class Node:
 class Bids:
     """The ids of the elements of one document, in the order in which they appeared.
 
+    Args:
+        document: Which one; Chromium's name of it.
+
     Attributes:
         next: The number that the next new element gets.
         of: Ids by `Node.backend_id`, of the nodes in the tree that was last seen.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, document: str) -> None:
+        self.document = document
         self.next = 1
         self.of: dict[int, str] = {}
 

@@ -19,46 +19,30 @@ from sandboxgym.sandboxes.browser.tab import Tab
 PROBE = f"({script('probe.js')})()"
 
 
-async def read_nodes(tab: Tab) -> list[Node]:
-    """The accessibility tree of a tab, all frames included."""
-    frames = await frame_ids(tab)
+async def read_nodes(tab: Tab) -> tuple[str, list[Node]]:
+    """Chromium's name of a tab's document, and its accessibility tree, all frames included."""
+    document, frames = await _frames(tab)
     below = frames[1:]
     trees, owners = await asyncio.gather(
         _all(tab, "Accessibility.getFullAXTree", frames), _all(tab, "DOM.getFrameOwner", below)
     )
-    return nodes_of(
+    nodes = nodes_of(
         {frame: tree["nodes"] for frame, tree in zip(frames, trees, strict=True)},
         {owner["backendNodeId"]: frame for frame, owner in zip(below, owners, strict=True)},
         frames[0],
     )
+    return document, nodes
 
 
 async def probe(tab: Tab) -> list[dict[str, Any]]:
     """What `probe.js` finds in each frame of a tab."""
-    frames = await frame_ids(tab)
+    _, frames = await _frames(tab)
     found = await asyncio.gather(*(tab.evaluate(PROBE, frame_id=frame) for frame in frames))
     return list(found)
 
 
-async def frame_ids(tab: Tab) -> list[str]:
-    """The frames of a tab: the main one, then each with those in it."""
-    tree = (await tab.cdp.send("Page.getFrameTree"))["frameTree"]
-    found: list[str] = []
-    pending = [tree]
-    while pending:
-        frame = pending.pop()
-        found.append(frame["frame"]["id"])
-        pending.extend(reversed(frame.get("childFrames", ())))
-    return found
-
-
-def seen(nodes: list[Node]) -> list[list[Any]]:
-    """An accessibility tree as plain data, without Chromium's numbers."""
-    return [[node.depth, node.role, node.name, node.value, *node.states] for node in nodes]
-
-
 def cookies_seen(cookies: list[dict[str, Any]]) -> list[list[Any]]:
-    """Cookies as a server sees them; when they expire is told to the second."""
+    """Cookies without the time at which they expire, which goes by the machine's clock."""
     return sorted(
         [
             cookie["name"],
@@ -66,7 +50,7 @@ def cookies_seen(cookies: list[dict[str, Any]]) -> list[list[Any]]:
             cookie["domain"],
             cookie["path"],
             cookie.get("httpOnly", False),
-            round(cookie.get("expires", -1)),
+            cookie.get("session", True),
         ]
         for cookie in cookies
     )
@@ -76,6 +60,18 @@ def difference(expected: dict[str, Any], found: dict[str, Any]) -> str | None:
     """The first difference of two fingerprints, to be read, or None."""
     first = first_difference(expected, found)
     return None if first is None else str(first)
+
+
+async def _frames(tab: Tab) -> tuple[str, list[str]]:
+    """The name of the document, and the ids of its frames: the main one, then each with its own."""
+    tree = (await tab.cdp.send("Page.getFrameTree"))["frameTree"]
+    found: list[str] = []
+    pending = [tree]
+    while pending:
+        frame = pending.pop()
+        found.append(frame["frame"]["id"])
+        pending.extend(reversed(frame.get("childFrames", ())))
+    return str(tree["frame"]["loaderId"]), found
 
 
 async def _all(tab: Tab, method: str, frames: list[str]) -> list[dict[str, Any]]:

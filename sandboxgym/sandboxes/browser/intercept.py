@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
@@ -27,6 +28,8 @@ from sandboxgym.sandboxes.browser.options import Limits
 from sandboxgym.sandboxes.browser.recorder import Recorder, is_redirect
 from sandboxgym.sandboxes.browser.sites import Request, Response
 
+BOUNDARY = "----SandboxGymFormBoundary"
+_BOUNDARY = re.compile(r"multipart/form-data; boundary=(----WebKitFormBoundary\w{16})")
 NO_DOCUMENT = frozenset({204, 205})
 _FAULT = Response(500, (("Content-Type", "text/plain"),), b"Internal Server Error")
 _LEFT_OUT = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
@@ -206,6 +209,10 @@ def _request(params: dict[str, Any]) -> Request:
     entries = asked.get("postDataEntries", ())
     body = b"".join(base64.b64decode(entry.get("bytes", "")) for entry in entries)
     headers = {name.lower(): value for name, value in asked["headers"].items()}
+    drawn = _BOUNDARY.fullmatch(headers.get("content-type", ""))
+    if drawn is not None:  # Chromium draws the boundary of the parts, from no seed of ours
+        headers["content-type"] = headers["content-type"].replace(drawn[1], BOUNDARY)
+        body = body.replace(drawn[1].encode(), BOUNDARY.encode())
     return Request(asked["method"], urldefrag(asked["url"]).url, headers, body)
 
 

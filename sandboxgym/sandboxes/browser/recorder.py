@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
@@ -23,6 +23,8 @@ from sandboxgym.sandboxes.browser.recording import Exchange
 from sandboxgym.sandboxes.browser.settle import EPSILON
 from sandboxgym.sandboxes.browser.sites import Request, Response
 
+_OF_COOKIES = ("name", "value", "domain", "path", "httpOnly", "secure", "sameSite", "priority")
+_FAR_FUTURE = 4_102_444_800.0  # the year 2100
 MAX_HISTORY = 40  # Chromium drops the oldest entry beyond 50
 
 
@@ -75,6 +77,10 @@ class Story:
     exchanges: list[Exchange] = field(default_factory=list)
     deeds: list[Deed] = field(default_factory=list)
 
+    def copy(self) -> Story:
+        """A story that does not go on with this one."""
+        return Story(replace(self.start), list(self.exchanges), list(self.deeds))
+
 
 class Responder(Protocol):
     """What can answer requests in place of a site."""
@@ -106,12 +112,14 @@ class Recorder:
     Attributes:
         story: Up to now.
         replay: Answers in place of the site while it is not None.
+        broken: Why the story says no longer what the present state came from, or None.
     """
 
     def __init__(self, stage: Stage, epoch_ms: float) -> None:
         self._epoch_ms = epoch_ms
         self.story = Story()
         self.replay: Responder | None = None
+        self.broken: str | None = None
         self._before: Story | None = None  # the story before this one
         self._stage = stage
         self._coming: Start | None = None
@@ -144,7 +152,7 @@ class Recorder:
         start.url = request.url
         start.referrer = request.headers.get("referer", "")
         start.history = [entry["url"] for entry in entries]
-        start.cookies = await self._stage.cookies()
+        start.cookies = [lasting(cookie) for cookie in await self._stage.cookies()]
         start.databases = await self._stage.databases()
         self._coming = start
 
@@ -166,6 +174,7 @@ class Recorder:
         self._chain.append(exchange)
         if brings_document and self._coming is not None:
             self._before, self.story = self.story, Story(self._coming, self._chain)
+            self.broken = None
         elif not is_redirect(response):
             self.story.exchanges.extend(self._chain)
         else:
@@ -202,9 +211,22 @@ class Recorder:
         if kind != "fragment":
             self._document_is_plain = False
 
+    def break_off(self, reason: str) -> None:
+        """Something happened that cannot be told: where a page hung, say, or crashed."""
+        self.broken = reason
+
     def did(self, deed: Deed) -> None:
         """An action begins."""
         self.story.deeds.append(deed)
+
+
+def lasting(cookie: dict[str, Any]) -> dict[str, Any]:
+    """A cookie as `Storage.setCookies` takes it, that lasts as long as the session or for good.
+
+    When a cookie expires is a matter of the machine's clock, not of the session's.
+    """
+    kept = {name: cookie[name] for name in _OF_COOKIES if name in cookie}
+    return kept if cookie.get("session", True) else {**kept, "expires": _FAR_FUTURE}
 
 
 def is_redirect(response: Response) -> bool:

@@ -123,11 +123,14 @@ class Session:
         """Make a tab the active one."""
         self.active = tab
 
-    async def open(self, url: str, *, settle_until: float | None = None) -> None:
+    async def open(
+        self, url: str, *, referrer: str = "", settle_until: float | None = None
+    ) -> None:
         """Go to a URL, absolute or relative to the site's origin, in the active tab.
 
         Args:
             url: Where to.
+            referrer: Where from, as the document is told.
             settle_until: Until when time passes; None for `action_ms` and until it has loaded.
 
         Raises:
@@ -137,7 +140,7 @@ class Session:
         tab = self.active
 
         async def navigate() -> None:
-            await tab.cdp.send("Page.navigate", url=target)
+            await tab.cdp.send("Page.navigate", url=target, referrer=referrer)
 
         await self.perform(None, navigate, settle_until=settle_until)
 

@@ -77,6 +77,7 @@ class Clock:
 
     async def _grant(self, cdp: CDPSession, ms: float) -> None:
         self._granted = asyncio.get_running_loop().create_future()
+        self._granted.add_done_callback(lambda done: done.cancelled() or done.exception())
         await cdp.send(
             "Emulation.setVirtualTimePolicy",
             policy="pauseIfNetworkFetchesPending",
