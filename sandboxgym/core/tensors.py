@@ -46,10 +46,14 @@ def raised(tree: Any) -> Any:
 def _holds_tensor(tree: Any) -> bool:
     kind = type(tree)
     if kind is dict:
-        return any(_holds_tensor(value) for value in tree.values())
-    if kind is list or kind is tuple:
-        return any(_holds_tensor(value) for value in tree)
-    return kind is TensorData
+        tree = tree.values()
+    elif kind is not list and kind is not tuple:
+        return kind is TensorData
+    # A loop, and texts left out at once: infos hold long lists of them, at every restore.
+    for value in tree:  # noqa: SIM110
+        if type(value) is not str and _holds_tensor(value):
+            return True
+    return False
 
 
 def _raised(tree: Any) -> Any:
