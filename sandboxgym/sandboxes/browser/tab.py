@@ -58,6 +58,7 @@ class Tab:
         dialogs: What it showed since the last action began.
         refused: What it was refused since the last action began, each with the reason.
         workers: DevTools sessions of its workers.
+        traversals: How far the page wants to go in its history; `traverse` does it.
         file_chooser: The backend node id of the `<input type=file>` whose dialog the page opened
             last, or None; dialogs are never shown, `DOM.setFileInputFiles` fills it.
     """
@@ -84,6 +85,7 @@ class Tab:
         self.clock = clock
         self.frames = Frames(cdp, clock, options.frame_ms)
         self.loading = Loading(cdp)
+        self.traversals: list[int] = []
         self._fail = fail
         self._starting: set[asyncio.Task[None]] = set()
         self._first_script = ""
@@ -174,13 +176,32 @@ class Tab:
         context_id: int = world["executionContextId"]
         return context_id
 
+    async def traverse(self) -> None:
+        """Go back and forward as far as the page wanted."""
+        while self.traversals:
+            history = await self.cdp.send("Page.getNavigationHistory")
+            index = history["currentIndex"] + self.traversals.pop(0)
+            if 0 <= index < len(history["entries"]):
+                entry = history["entries"][index]["id"]
+                await self.cdp.send("Page.navigateToHistoryEntry", entryId=entry)
+
     async def mouse(self, kind: str, x: float, y: float, **params: Any) -> None:
-        """`Input.dispatchMouseEvent`. Moves and wheels take effect with a frame, drawn here."""
+        """`Input.dispatchMouseEvent`. What a wheel does comes with the next frames."""
         done = self.cdp.post("Input.dispatchMouseEvent", type=kind, x=x, y=y, **params)
         if kind in ("mouseMoved", "mouseWheel"):
-            await self.flush()  # it is in the page's queue by then
-            await self.frames.draw_next()
-        await done
+            # Chromium keeps moves and wheels for the next frame, but passes them on before any
+            # other event: here the release of no button, which pages do not see.
+            await self.cdp.send(
+                "Input.dispatchMouseEvent",
+                type="mouseReleased",
+                x=x,
+                y=y,
+                button="none",
+                buttons=params.get("buttons", 0),
+                clickCount=0,
+            )
+        if kind != "mouseWheel":
+            await done
 
     async def key(self, kind: str, **params: Any) -> None:
         """`Input.dispatchKeyEvent`."""
@@ -196,6 +217,9 @@ class Tab:
 
     def _navigated(self, params: dict[str, Any]) -> None:
         frame = params["frame"]
+        if frame["url"].startswith("chrome-error:"):
+            what = f"{frame.get('unreachableUrl', self.url)} could not be shown"
+            self._fail(self, PageCrashedError(f"{what}: Chromium showed an error page instead"))
         if frame["id"] == self.frame_id:
             self.url = frame["url"] + frame.get("urlFragment", "")
 
@@ -223,7 +247,12 @@ class Tab:
         if params["name"] == _FOUND:
             self.traffic.recorder.found(params["payload"])
             return
-        self.traffic.refuse(determinism.refusal(params["payload"]))
+        kind, *what = json.loads(params["payload"])
+        if kind == "traverse":
+            self.traversals.append(what[0])
+        else:
+            name, which = what
+            self.traffic.refuse(f"{name} ({which}) was refused: it would leave the sandbox")
 
     def _attached(self, params: dict[str, Any]) -> None:
         target = params["targetInfo"]
@@ -236,7 +265,7 @@ class Tab:
         try:
             worker.on("Target.attachedToTarget", self._attached)
             worker.on("Runtime.bindingCalled", self._reported)
-            await self.traffic.watch(worker, "")
+            # What it asks for, `Fetch` of the page tells us of.
             await worker.send(
                 "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
             )
