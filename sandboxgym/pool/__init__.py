@@ -12,8 +12,12 @@ from sandboxgym.pool.handles import SnapshotHandle
 from sandboxgym.pool.messages import Call, Reset, Restore, SetAttribute, Step, Take
 from sandboxgym.pool.pool import ForkPool
 from sandboxgym.pool.recovery import LaneRestarted
+from sandboxgym.pool.scheduler import Begun, Branch, BranchQueue
 
 __all__ = [
+    "Begun",
+    "Branch",
+    "BranchQueue",
     "Call",
     "ForkPool",
     "LaneRestarted",

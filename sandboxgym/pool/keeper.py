@@ -21,9 +21,9 @@ from sandboxgym.mechanisms.process.wire import Connection
 from sandboxgym.pool import worker
 from sandboxgym.pool.wire import Frames
 
-GRACE = 10.0
+GRACE = 4.0
 """Seconds for what a worker had started to notice that it ended, and to clean up what is theirs."""
-_CLOSING = 5.0  # seconds for workers to close their environments when the owner is gone
+_CLOSING = 3.0  # seconds for workers to close their environments when the owner is gone
 _MARK = "SANDBOXGYM_POOL_WORKER"  # a variable by which the descendants of a worker are known
 
 

@@ -146,11 +146,11 @@ def settle(order: Order, alive: bool, answer: Any, dropped: deque[int]) -> None:
 def _go_on(lane: Lane, order: Order, answer: Any, dropped: deque[int]) -> Any:
     match order.command:
         case Step():
-            shown, start, lane.seen = answer
-            if start is not None:
-                lane.moment = Moment(act("load", start))
+            shown, start, begun = answer
+            if start is not None:  # the episode ended, and this is the next one
+                lane.moment, lane.seen = Moment(act("load", start)), begun
             elif lane.moment is not None:
-                lane.moment = lane.moment.after(order.act)
+                lane.moment, lane.seen = lane.moment.after(order.act), shown
             return stepped(shown)
         case Reset():
             lane.seen, start = answer

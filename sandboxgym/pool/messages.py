@@ -11,7 +11,6 @@ nobody can change it later, and a fault in it is that of one lane alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,9 +18,12 @@ import gymnasium as gym
 
 from sandboxgym.core import codec
 from sandboxgym.core.errors import StateEncodingError
-from sandboxgym.core.snapshot import Snapshot
+from sandboxgym.core.snapshot import Snapshot, Transition
 from sandboxgym.core.tensors import plain, raised
 from sandboxgym.pool.handles import SnapshotHandle
+
+_WITH_TENSORS = b"\xc1"
+"""Stands before what needs more than decoding; no msgpack document begins with it."""
 
 
 class Introduction(NamedTuple):
@@ -114,17 +116,19 @@ def encode(tree: Any) -> bytes:
     try:
         return codec.encode(tree)
     except StateEncodingError:
-        return codec.encode(plain(tree, "message"))
+        return _WITH_TENSORS + codec.encode(plain(tree, "message"))
 
 
 def decode(data: bytes) -> Any:
     """What `encode` was given, in a copy that belongs to the caller."""
-    return raised(codec.decode_own(data))
+    if data.startswith(_WITH_TENSORS):
+        return raised(codec.decode_own(data[1:]))
+    return codec.decode_own(data)
 
 
-def decode_acts(acts: Iterable[bytes]) -> list[list[Any]]:
-    """Acts as lists of their name and arguments."""
-    return [decode(one) for one in acts]
+def seen_of(last: Transition) -> bytes:
+    """What a snapshot's lane had seen last, encoded as what a step returns is."""
+    return encode(raised([last.obs, last.reward, last.terminated, last.truncated, last.info]))
 
 
 def first_view(seen: bytes) -> tuple[Any, dict[str, Any]]:

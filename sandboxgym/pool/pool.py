@@ -18,6 +18,7 @@ from sandboxgym.core.errors import (
     PoolClosedError,
     ReproductionError,
     SpecMismatchError,
+    StateEncodingError,
 )
 from sandboxgym.core.snapshot import Snapshot
 from sandboxgym.core.stack import AnyEnv
@@ -35,7 +36,7 @@ from sandboxgym.pool.messages import (
     Stepped,
     Take,
     act,
-    encode,
+    seen_of,
     stepped,
 )
 from sandboxgym.pool.recovery import LaneRestarted, Moment
@@ -212,10 +213,10 @@ class ForkPool:
     def put(self, snapshot: Snapshot) -> SnapshotHandle:
         """Give the pool a snapshot, to be restored often."""
         blob = snapshot.to_bytes()
-        last = snapshot.last
-        seen = encode([last.obs, last.reward, last.terminated, last.truncated, last.info])
         moment = Moment(act("load", blob), step=snapshot.step)
-        handle = SnapshotHandle(next(self._numbers), moment, seen, self._crew.dropped)
+        handle = SnapshotHandle(
+            next(self._numbers), moment, seen_of(snapshot.last), self._crew.dropped
+        )
         handle.blob = blob
         return handle
 
@@ -243,17 +244,12 @@ class ForkPool:
         """Begin one thing in each of some lanes, without waiting; `receive` brings the results."""
         self._check_usable()
         given = self._with_handles(commands)
-        orders = []
-        for number, command in given.items():
-            lane, key = self._idle(number), next(self._numbers)
-            orders.append(
-                (self._post_of[number], Order(key, lane, command, act_of(command, key), key))
-            )
+        orders = [self._order(number, command) for number, command in given.items()]
         self._bring(given)
-        for _, order in orders:
-            assert order.lane is not None
-            order.lane.busy = order.lane.in_use = True
-        self._crew.give(orders)
+        for lane, order in zip(map(self._lanes.__getitem__, given), orders, strict=True):
+            lane.busy = True
+            lane.in_use |= isinstance(order.command, Reset | Restore)
+        self._crew.give(zip(map(self._post_of.__getitem__, given), orders, strict=True))
 
     def wait(self, lanes: Iterable[int], *, on_error: OnError = "raise") -> dict[int, Any]:
         """Wait until these lanes are done with what they were sent; the results, by lane."""
@@ -324,6 +320,13 @@ class ForkPool:
             number: order.result if order.error is None else order.error
             for number, order in done.items()
         }
+
+    def _order(self, number: int, command: Command) -> Order:
+        lane, key = self._idle(number), next(self._numbers)
+        try:
+            return Order(key, lane, command, act_of(command, key), key)
+        except StateEncodingError as error:
+            raise StateEncodingError(f"lane {number}: {error}") from None
 
     def _idle(self, number: int) -> Lane:
         """A lane that is not at work, and of whose work every result was received."""
@@ -470,7 +473,7 @@ def _posts(
     lanes: Sequence[Lane], makers: Sequence[Callable[[], AnyEnv]], workers: int | None
 ) -> list[Post]:
     """Divide the lanes among the workers, each with a block of them."""
-    count = min(len(lanes), workers or len(os.sched_getaffinity(0)))
+    count = min(len(lanes), len(os.sched_getaffinity(0)) if workers is None else workers)
     if count < 1:
         raise ValueError(f"a pool has one worker or more; got workers={workers}")
     posts = []

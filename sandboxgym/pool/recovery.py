@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sandboxgym.core.codec import decode_own
 from sandboxgym.core.digest import Difference, first_difference
 from sandboxgym.core.errors import RestoreMismatchError
+from sandboxgym.core.tensors import plain
+from sandboxgym.pool.messages import decode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,7 @@ def check_rebuilt(lost: bytes, rebuilt: bytes) -> None:
     """
     if lost == rebuilt:
         return
-    difference = _difference(decode_own(lost), decode_own(rebuilt))
+    difference = _difference(plain(decode(lost)), plain(decode(rebuilt)))
     if difference is not None:
         raise RestoreMismatchError(
             f"it lost its worker, and doing the same again in another one came out differently: "

@@ -16,11 +16,11 @@ import numpy as np
 
 from sandboxgym.core import codec, forking, wrappers
 from sandboxgym.core.errors import NotForkableError, ReproductionError, SnapshotNotFoundError
-from sandboxgym.core.snapshot import Snapshot, Transition
+from sandboxgym.core.snapshot import Snapshot
 from sandboxgym.core.stack import AnyEnv, Stack
 from sandboxgym.mechanisms import forkable
 from sandboxgym.mechanisms.process.failure import describe
-from sandboxgym.pool.messages import Introduction, decode, encode
+from sandboxgym.pool.messages import Introduction, decode, encode, seen_of
 from sandboxgym.pool.recovery import check_rebuilt
 
 FLUSH_AFTER = 0.005
@@ -131,7 +131,7 @@ class LaneHost:
         assert place is not None
         if name == "keep":
             snapshot = self.kept[args[0]] = forking.snapshot(place.env)
-            return _seen(snapshot.last)
+            return seen_of(snapshot.last)
         if name == "restore":
             key, seed = args
             return place.restore(self.snapshot(key), seed)
@@ -182,14 +182,11 @@ class Place:
         return [self.seen, self._start(seed)]
 
     def step(self, action: Any, autoreset: bool = False) -> Any:
-        """Take an action: what it showed, the recipe of an episode that begins, what is seen now.
-
-        The last differs from the first where an episode begins.
-        """
+        """Take an action: what it showed; of an episode that begins, its recipe and first view."""
         obs, reward, terminated, truncated, info = self.env.step(action)
         if not (autoreset and (terminated or truncated)):
             self.seen = encode([obs, reward, bool(terminated), bool(truncated), info])
-            return [self.seen, None, self.seen]
+            return [self.seen, None, None]
         ended = {"final_info": info, "final_obs": obs}
         obs, info = self.env.reset()
         shown = encode([obs, reward, bool(terminated), bool(truncated), {**ended, **info}])
@@ -206,7 +203,7 @@ class Place:
         """Return to a snapshot that comes as bytes."""
         snapshot = Snapshot.from_bytes(blob, max_bytes=_MAX_BYTES)
         self.restore(snapshot, None)
-        self.seen = _seen(snapshot.last)
+        self.seen = seen_of(snapshot.last)
 
     def reseed(self, seed: int) -> None:
         """New randomness, as a restore with a seed brings it."""
@@ -262,7 +259,3 @@ def _twin(env: AnyEnv, maker: Maker) -> AnyEnv:
     except ReproductionError:
         return _build(maker)
     return twin
-
-
-def _seen(last: Transition) -> bytes:
-    return encode([last.obs, last.reward, last.terminated, last.truncated, last.info])
