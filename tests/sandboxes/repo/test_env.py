@@ -148,7 +148,7 @@ class TestWhatIsSeen:
     def test_a_lost_sandbox_ends_the_episode_loudly(self, make):
         env = make(backend=None)
         env.reset(seed=1)
-        os.kill(env._backend._process.pid, signal.SIGKILL)
+        os.kill(env._backend.keeper_pid, signal.SIGKILL)
         with pytest.raises(SandboxError, match="lost"):
             env.step("ls")
         with pytest.raises(NotResetError):

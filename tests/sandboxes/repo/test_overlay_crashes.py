@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -42,15 +43,18 @@ OWNER = textwrap.dedent(
 def descendants(pid: int) -> list[int]:
     found, todo = [], [pid]
     while todo:
-        parent = todo.pop()
-        try:
-            tasks = list(Path(f"/proc/{parent}/task").iterdir())
-            children = [int(c) for task in tasks for c in (task / "children").read_text().split()]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+        children = direct_children(todo.pop())
         found += children
         todo += children
     return found
+
+
+def direct_children(pid: int) -> list[int]:
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def start_time(pid: int) -> str | None:
@@ -90,40 +94,54 @@ def groups_of(keepers: set[int]) -> list[str]:
     return [group for group in groups() if int(Path(group).name.split("-")[1]) in keepers]
 
 
-@pytest.mark.parametrize("whom", ["owner", "keeper", "warden"])
-def test_nothing_is_left_after_a_kill_at_any_moment(whom, tmp_path, base_cache):
-    make_overlay_backend(LIMITS).close()  # or skip
+@pytest.fixture
+def owner(tmp_path, base_cache):
+    """Starts processes that use sandboxes without end, and leaves none of them running."""
     (tmp_path / "tree").mkdir()
-    dice = random.Random(whom)
-    mounted, files = mounts(), files_of_the_machine()
-    keepers = set()
-    for _ in range(7):
-        with subprocess.Popen(
+    started = []
+
+    def start():
+        process = subprocess.Popen(
             [sys.executable, "-c", OWNER, tmp_path / "tree", base_cache],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-        ) as owner:
-            assert owner.stdout is not None
-            assert owner.stdout.readline() == "begun\n"
-            time.sleep(dice.uniform(0, 0.5))
-            below = descendants(owner.pid)
-            keeper = below[0]
-            keepers.add(keeper)
-            wardens = [pid for pid in below[1:] if pid in direct_children(keeper)]
-            processes = {pid: start_time(pid) for pid in descendants(owner.pid)}
-            victim = {"owner": owner.pid, "keeper": keeper, "warden": dice.choice(wardens)}[whom]
-            os.kill(victim, signal.SIGKILL)
-            owner.wait(timeout=60)  # the others end the owner by an error
+        )
+        started.append(process)
+        assert process.stdout.readline() == "begun\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("whom", ["owner", "keeper", "warden"])
+@pytest.mark.parametrize("times", [2, pytest.param(15, marks=pytest.mark.slow)])
+def test_nothing_is_left_after_a_kill_at_any_moment(whom, times, owner):
+    make_overlay_backend(LIMITS).close()  # or skip
+    dice = random.Random(f"{whom} {times}")
+    mounted, files = mounts(), files_of_the_machine()
+    keepers = set()
+    for _ in range(times):
+        process = owner()
+        time.sleep(dice.uniform(0, 0.5))
+        [keeper] = direct_children(process.pid)
+        keepers.add(keeper)
+        processes = {pid: start_time(pid) for pid in descendants(process.pid)}
+        while process.poll() is None:  # a warden whose work is done is not missed: then the next
+            wardens = direct_children(keeper)
+            victims = {"owner": [process.pid], "keeper": [keeper], "warden": wardens}[whom]
+            if victims:
+                processes |= {pid: start_time(pid) for pid in descendants(process.pid)}
+                os.kill(dice.choice(victims), signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=1)  # the others end the owner by an error
         assert wait_until_gone(processes) == []
     assert (mounts(), files_of_the_machine()) == (mounted, files)
     make_overlay_backend(LIMITS).close()
     assert groups_of(keepers) == []
-
-
-def direct_children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 def used_there(sandbox) -> str:
@@ -136,7 +154,7 @@ def open_descriptors() -> int:
 
 def test_many_rounds_leave_nothing(base):
     with make_overlay_backend(LIMITS) as backend:
-        keeper = backend._process.pid
+        keeper = backend.keeper_pid
         sandbox = backend.create(base)
         sandbox.run("echo x > file")
         used = used_there(sandbox)
@@ -166,7 +184,7 @@ def test_a_lost_sandbox_says_so_and_harms_no_other(base):
         kept, lost = backend.create(base), backend.create(base)
         kept.run("x=1")
         moment = lost.snapshot()
-        warden = sorted(direct_children(backend._process.pid))[-1]
+        warden = sorted(direct_children(backend.keeper_pid))[-1]
         os.kill(warden, signal.SIGKILL)
         with pytest.raises(SandboxError, match="lost"):
             lost.run("true")
@@ -179,10 +197,73 @@ def test_a_lost_keeper_is_told(base):
     backend = make_overlay_backend(LIMITS)
     sandbox = backend.create(base)
     moment = sandbox.snapshot()
-    os.kill(backend._process.pid, signal.SIGKILL)
-    backend._process.wait()
+    os.kill(backend.keeper_pid, signal.SIGKILL)
+    backend._keeper.process.wait()
     with pytest.raises(SandboxError, match="lost"):
         sandbox.run("true")
     with pytest.raises(SandboxError, match="lost"):
         backend.fork(moment)
     backend.close()
+
+
+class Interrupted(BaseException):
+    pass
+
+
+def interrupt(*_):
+    raise Interrupted
+
+
+def test_an_interrupt_gives_no_answer_to_the_wrong_question(base):
+    with make_overlay_backend(LIMITS) as backend:
+        kept, interrupted = backend.create(base), backend.create(base)
+        moment = interrupted.snapshot()
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(Interrupted):
+                interrupted.run("sleep 5; echo late")
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        with pytest.raises(SandboxError, match="closed"):
+            interrupted.run("echo next")
+        with backend.fork(moment) as again:
+            assert again.run("echo on").output == "on\n"
+        assert kept.run("echo kept").output == "kept\n"
+
+
+def test_a_forked_process_can_use_and_forget_nothing_of_its_parents(base):
+    with make_overlay_backend(LIMITS) as backend:
+        sandbox = backend.create(base)
+        sandbox.run("echo kept > file")
+        moments = [sandbox.snapshot()]
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for call in (lambda: sandbox.run("true"), lambda: backend.fork(moments[0])):
+                try:
+                    call()
+                except SandboxError:
+                    refused += 1
+            moments.clear()
+            sandbox.close()
+            backend.close()
+            os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+        with backend.fork(moments[0]) as twin:
+            assert twin.run("cat file").output == "kept\n"
+        assert sandbox.run("cat file").output == "kept\n"
+
+
+def test_a_backend_ends_while_a_forked_process_has_its_connections(base):
+    backend = make_overlay_backend(LIMITS)
+    backend.create(base)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        backend.close()
+        assert start_time(backend.keeper_pid) is None
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -19,7 +19,7 @@ WAITING = "/bin/cat"
 """What the first process after bubblewrap's own runs."""
 WAITING_PID = "2"
 """As processes are counted inside; 1 is bubblewrap."""
-MAX_SECONDS_TO_END = 60.0
+MAX_SECONDS_TO_START = MAX_SECONDS_TO_END = 60.0
 
 
 class SandboxStartError(RuntimeError):
@@ -136,6 +136,8 @@ def _start(
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):  # its words below say why it has ended
         process.stdin.write(b"\n")
+    if not select.select([process.stdout], [], [], MAX_SECONDS_TO_START)[0]:
+        process.kill()
     if process.stdout.read(1) != b"\n":
         words = process.communicate()[1].decode(errors="replace").strip()
         raise SandboxStartError(f"bubblewrap did not start the sandbox: {words}")

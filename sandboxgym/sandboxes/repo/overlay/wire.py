@@ -5,7 +5,9 @@ Both ends are our own processes, joined by a socket pair that nobody else has.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import socket
 import struct
 from typing import Any
@@ -49,6 +51,17 @@ def receive_socket(connection: socket.socket) -> socket.socket:
     if not data or not descriptors:
         raise ClosedError("the other end of the connection is gone")
     return socket.socket(fileno=descriptors[0])
+
+
+def hang_up(connection: socket.socket, owner: int) -> None:
+    """Close a connection at once, also where processes that were forked from its owner have it.
+
+    In these, only their own end is closed.
+    """
+    if os.getpid() == owner:
+        with contextlib.suppress(OSError):  # the other end is gone
+            connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:
