@@ -4,13 +4,17 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint docs bench peers clean
+.PHONY: demo test slow lint docs bench peers clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python -m sandboxgym_learners.demo --out report
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2
+
+# What takes long: kills at hundreds of moments, every mutant against every check, 1,000 episodes.
+slow: $(VENV)/.ready
+	$(BIN)/python -m pytest -n 2 -m "slow and not peers"
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

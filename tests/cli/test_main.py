@@ -117,6 +117,7 @@ def test_an_interrupt_ends_it_without_a_trace():
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # nohup ignores it
     )
     assert process.stdout is not None
     assert "forks by" in process.stdout.readline()

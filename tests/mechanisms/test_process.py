@@ -260,7 +260,15 @@ def test_a_worker_that_hangs_is_ended():
     quick.close()
 
 
-def test_an_interrupt_leaves_no_answer_for_the_next_question(env):
+@pytest.fixture
+def interruptible():
+    """What is started in the background of a shell ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_leaves_no_answer_for_the_next_question(env, interruptible):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):

@@ -264,11 +264,11 @@ def mounts_of_ours() -> list[str]:
     return [mount for mount in mounts if "sandboxgym" in mount]
 
 
-@pytest.mark.slow
-def test_nothing_is_left_after_the_owner_is_killed_at_any_moment():
+@pytest.mark.parametrize("owners", [3, pytest.param(24, marks=pytest.mark.slow)])
+def test_nothing_is_left_after_the_owner_is_killed_at_any_moment(owners):
     dice = random.Random(7)
     mounts = mounts_of_ours()
-    for seed in range(24):
+    for seed in range(owners):
         owner = run(BUSY.format(seed=seed))
         assert owner.stdout is not None
         folder = owner.stdout.readline().strip()
@@ -291,12 +291,12 @@ import time; time.sleep(60)
 """
 
 
-@pytest.mark.slow
-def test_nothing_is_left_after_the_owner_is_killed_while_starting(tmp_path):
+@pytest.mark.parametrize("owners", [3, pytest.param(12, marks=pytest.mark.slow)])
+def test_nothing_is_left_after_the_owner_is_killed_while_starting(tmp_path, owners):
     dice = random.Random(3)
     os.environ["TMPDIR"], before = str(tmp_path), os.environ.get("TMPDIR")
     try:
-        for _ in range(12):
+        for _ in range(owners):
             owner = run(KILLED_WHILE_STARTING)
             assert owner.stdout is not None
             owner.stdout.readline()
