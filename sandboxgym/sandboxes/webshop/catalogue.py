@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 GoalKind = Literal["synthetic", "human"]
 
 DEFAULT_PRICE = 100.0  # of a product that names none
+_BEYOND_ALL = 2**31  # goals of one product; so many are refused
 CATEGORY_SEPARATOR = "\u203a"  # a single angle quotation mark, ">" for short below
 
 
@@ -86,7 +87,7 @@ class Product:
             return len(self.wishes)
         if self.instruction is None or not self.instruction_attributes:
             return 0
-        return math.prod(len(values) for values in self.options.values())
+        return min(math.prod(len(values) for values in self.options.values()), _BEYOND_ALL)
 
     @property
     def indexed_text(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import InvalidActionError, InvalidOptionsError
+from sandboxgym.core.snapshot import Fidelity
 from sandboxgym.sandboxes.webshop import goals as shop_goals
 from sandboxgym.sandboxes.webshop.addresses import address_of
 from sandboxgym.sandboxes.webshop.catalogue import GoalKind
@@ -112,6 +113,11 @@ class WebShopEnv(ForkableEnv[str, str]):
         """The customer of the present episode."""
         assert self._session is not None, "the base class refuses to come here before a reset"
         return self._session
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """Exact and small; what environments share never changes, so that threads may be used."""
+        return Fidelity(threads=True)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from sandboxgym.sandboxes.webshop.prices import parse_prices
 MAX_PRODUCT = 1_000_000  # characters of one entry
 _NO_ATTRIBUTES = ("DUMMY_ATTR",)
 _CHUNK = 1 << 20
+_UNREADABLE = (ValueError, OSError, EOFError, RecursionError)
 _NOTHING = re.compile(r"[\s,]*")  # what stands between two entries
 _PRODUCTS = ("items_shuffle*.json", "items_shuffle*.json.gz")
 _ATTRIBUTES = ("items_ins_v2*.json", "items_ins_v2*.json.gz")
@@ -106,24 +107,25 @@ def product_of(
         human: What the file of instructions by people has.
     """
     features = entry["small_description"]
+    instruction = attributes.get("instruction")
     return Product(
         asin=_text(entry["asin"]),
         title=_text(entry["name"]),
         description=_text(entry["full_description"]),
-        features=tuple(map(_text, features)) if isinstance(features, list) else (_text(features),),
+        features=_texts(features if isinstance(features, list) else [features]),
         department=_text(entry["category"]),
         query=_text(entry["query"]).lower().strip(),
         category=_text(entry["product_category"]),
         prices=parse_prices(entry.get("pricing")),
         options=_options(entry["customization_options"] or {}),
-        attributes=tuple(map(_text, attributes.get("attributes", _NO_ATTRIBUTES))),
-        instruction=attributes.get("instruction"),
-        instruction_attributes=tuple(attributes.get("instruction_attributes") or ()),
+        attributes=_texts(attributes.get("attributes", _NO_ATTRIBUTES)),
+        instruction=None if instruction is None else _text(instruction),
+        instruction_attributes=_texts(attributes.get("instruction_attributes") or ()),
         instructions=tuple(
             Instruction(
                 _text(wish["instruction"]),
-                tuple(map(_text, wish["instruction_attributes"])),
-                tuple(map(_text, wish["instruction_options"])),
+                _texts(wish["instruction_attributes"]),
+                _texts(wish["instruction_options"]),
             )
             for wish in human
         ),
@@ -132,7 +134,9 @@ def product_of(
 
 def _options(customization: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return {
-        name.lower(): tuple(value["value"].strip().replace("/", " | ").lower() for value in values)
+        _text(name).lower(): tuple(
+            _text(value["value"]).strip().replace("/", " | ").lower() for value in values
+        )
         for name, values in customization.items()
         if values is not None
     }
@@ -141,7 +145,13 @@ def _options(customization: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected a text, found {value!r:.100}")
+    if not value.isascii():
+        value.encode()  # there may be half characters in it
     return value
+
+
+def _texts(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(map(_text, values))
 
 
 def _first(folder: Path, patterns: tuple[str, ...]) -> Path | None:
@@ -162,7 +172,7 @@ def _whole(path: Path | None) -> dict[str, Any]:
     try:
         with _open(path) as file:
             content = json.load(file)
-    except (ValueError, OSError, EOFError) as error:
+    except _UNREADABLE as error:
         raise GameFileError(f"{path.name} cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise GameFileError(f"{path.name} should hold one object with asins as keys")
@@ -192,12 +202,16 @@ def _entries(path: Path) -> Iterator[Any]:
                     entry, at = decoder.raw_decode(piece, at)
                 except json.JSONDecodeError:
                     more = file.read(_CHUNK)
-                    if not more or len(piece) - at > MAX_PRODUCT:
+                    if not more:
                         raise
+                    if len(piece) - at > MAX_PRODUCT:
+                        raise GameFileError(
+                            f"{path.name} has an entry of more than {MAX_PRODUCT} characters"
+                        ) from None
                     piece, at = piece[at:] + more, 0
                     continue
                 yield entry
-    except (ValueError, OSError, EOFError) as error:
-        if isinstance(error, GameFileError):
-            raise
+    except GameFileError:
+        raise
+    except _UNREADABLE as error:
         raise GameFileError(f"{path.name} cannot be read: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 
@@ -25,7 +26,7 @@ def parse_prices(text: str | None) -> tuple[float, ...]:
         found = tuple(float(_NO_DIGIT.sub("", part)) for part in text.split("$")[1:3])
     except ValueError:
         found = ()
-    if not found:
+    if not found or not all(map(math.isfinite, found)):
         raise GameFileError(f'{text[:100]!r} is no price: write "$9.99", or "$9.99 to $12.50"')
     return found
 

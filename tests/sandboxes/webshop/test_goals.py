@@ -116,6 +116,7 @@ def test_an_unknown_split_is_refused():
 
 def test_more_goals_than_memory_holds_are_refused():
     values = tuple(map(str, range(100)))
-    huge = dataclasses.replace(LOAFERS, options=dict.fromkeys("abcde", values))
-    with pytest.raises(GameFileError, match="num_products"):
-        Goals(ListedCatalogue([huge]), "synthetic", 0)
+    for names in ("abcde", "abcdefghijklmnop"):
+        huge = dataclasses.replace(LOAFERS, options=dict.fromkeys(names, values))
+        with pytest.raises(GameFileError, match="num_products"):
+            Goals(ListedCatalogue([huge]), "synthetic", 0)

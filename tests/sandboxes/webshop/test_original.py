@@ -129,6 +129,10 @@ def test_what_is_not_there_is_named(tmp_path):
         json.dumps([entry(customization_options={"size": [{}]})]),
         json.dumps([entry(pricing=7)]),
         json.dumps([entry(pricing="dear")]),
+        json.dumps([entry(pricing="$" + "9" * 400)]),
+        json.dumps([entry(name="half a character \ud83c")]),
+        json.dumps([entry(customization_options={"size": [{"value": 8}]})]),
+        "[" * 100_000,
         json.dumps([entry()])[:-1],
     ],
 )
@@ -138,7 +142,7 @@ def test_broken_files_are_refused_by_name(tmp_path, content):
         read(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["[]", "{", "\x00"])
+@pytest.mark.parametrize("content", ["[]", "{", "\x00", '{"a":' * 100_000])
 def test_broken_attributes_are_refused_by_name(tmp_path, content):
     write(tmp_path, [entry()])
     (tmp_path / "items_ins_v2.json").write_text(content)
@@ -159,7 +163,7 @@ def test_an_entry_beyond_all_measure_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(original, "_CHUNK", 100)
     monkeypatch.setattr(original, "MAX_PRODUCT", 1000)
     write(tmp_path, [entry(name="x" * 5000)])
-    with pytest.raises(GameFileError):
+    with pytest.raises(GameFileError, match="more than 1000 characters"):
         read(tmp_path)
 
 

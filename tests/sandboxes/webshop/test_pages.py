@@ -235,8 +235,17 @@ class Texts(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-@pytest.mark.parametrize("actions", [[], ["search[lamp]"], TO_LOAFERS, [*TO_LOAFERS, "click[features]"],
-                                     [*TO_LOAFERS, "click[buy now]"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [],
+        ["search[lamp]"],
+        TO_LOAFERS,
+        [*TO_LOAFERS, "click[features]"],
+        ["search[lamp]", "click[lamp]", "click[features]"],
+        [*TO_LOAFERS, "click[buy now]"],
+    ],
+)
 def test_html_says_what_text_says(actions):
     customer = walked(*actions)
     assert Texts(as_html(customer.page)).texts == seen(customer)
