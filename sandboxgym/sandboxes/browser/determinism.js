@@ -5,8 +5,8 @@
 // the machine, and doors out of the sandbox. A page cannot tell any of this from the real thing by
 // looking; one that hunts for it can (Function.prototype.toString).
 //
-// `settings` is {seed, report}: the session's seed, and the name of the binding that tells us of
-// what was refused.
+// `settings` is {seed, report}: the session's seed, and the name of the binding through which we are
+// told of what was refused, and of what we have to do in the page's stead.
 (settings => {
   "use strict";
   const report = self[settings.report];
@@ -14,7 +14,7 @@
   const isWorker = typeof document === "undefined";
 
   const refuse = (what, why) => {
-    if (report) report(JSON.stringify([what, String(why)]));
+    report?.(JSON.stringify(["refused", what, String(why)]));
     return new DOMException(`${what} is refused in this sandbox`, "NotAllowedError");
   };
   const replace = (owner, name, value) => {
@@ -144,6 +144,24 @@
   replaceGetter(Performance.prototype, "memory", () => (
     { jsHeapSizeLimit: 2 ** 32, totalJSHeapSize: 2 ** 24, usedJSHeapSize: 2 ** 23 }
   ));
+
+  // ---- Going back. A traversal that a page begins would stop Chromium's virtual time for ever, so
+  // we do it for the page when time stands still, which is within the present frame.
+  if (!isWorker) {
+    const traverse = delta => report?.(JSON.stringify(["traverse", delta]));
+    const go = History.prototype.go;
+    replace(History.prototype, "back", { back() { traverse(-1); } }.back);
+    replace(History.prototype, "forward", { forward() { traverse(1); } }.forward);
+    replace(History.prototype, "go", { go(delta = 0) {
+      return Math.trunc(delta) ? traverse(Math.trunc(delta)) : go.call(this);
+    } }.go);
+    for (const [name, delta] of [["back", -1], ["forward", 1]]) {
+      replace(self.Navigation?.prototype, name, { [name]() {
+        traverse(delta);
+        return { committed: new Promise(() => {}), finished: new Promise(() => {}) };
+      } }[name]);
+    }
+  }
 
   // ---- Doors out. Each fails as it does where there is no network, and is told to us.
   const later = self.setTimeout.bind(self);

@@ -14,11 +14,10 @@ Four parts, all in place before anything of a page runs:
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-from importlib import resources
 from typing import Any
 
+from sandboxgym.sandboxes.browser import scripts
 from sandboxgym.sandboxes.browser.cdp import CDPSession
 from sandboxgym.sandboxes.browser.errors import ProtocolError
 from sandboxgym.sandboxes.browser.options import Options
@@ -28,7 +27,7 @@ REPORT = "__sandboxgym_report__"  # exists until determinism.js has taken it awa
 
 def script(seed: int) -> str:
     """`determinism.js`, ready to run."""
-    return f"{_source()}({json.dumps({'seed': seed, 'report': REPORT})});"
+    return f"{scripts.script('determinism.js')}({json.dumps({'seed': seed, 'report': REPORT})});"
 
 
 async def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> None:
@@ -54,7 +53,11 @@ async def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> No
                 {"name": "prefers-color-scheme", "value": "light"},
             ],
         ),
+        # A document is made of what it is served, not of what an earlier one left in a cache.
+        cdp.post("Network.enable", maxTotalBufferSize=0, maxResourceBufferSize=0),
+        cdp.post("Network.setCacheDisabled", cacheDisabled=True),
         cdp.post("Emulation.setFocusEmulationEnabled", enabled=True),
+        cdp.post("Runtime.enable"),  # without it we are not told of bindings
         cdp.post("Runtime.addBinding", name=REPORT),
         cdp.post("Page.addScriptToEvaluateOnNewDocument", source=script(options.seed)),
     )
@@ -70,17 +73,6 @@ async def _set_locale(cdp: CDPSession, locale: str) -> None:
 
 async def prepare_worker(cdp: CDPSession, options: Options) -> None:
     """The same for a worker that waits for its start."""
+    await cdp.send("Runtime.enable")
     await cdp.send("Runtime.addBinding", name=REPORT)
     await cdp.send("Runtime.evaluate", expression=script(options.seed))
-
-
-def refusal(payload: str) -> str:
-    """What a page was refused, from what determinism.js reported of it."""
-    what, which = json.loads(payload)
-    return f"{what} ({which}) was refused: it would leave the sandbox"
-
-
-@functools.cache
-def _source() -> str:
-    text = resources.files(__package__).joinpath("determinism.js").read_text("utf-8")
-    return text[text.index("(settings") :].strip()

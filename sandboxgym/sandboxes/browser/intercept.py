@@ -175,7 +175,10 @@ class Traffic:
             )
             return None
         headers = tuple((n, v) for n, v in response.headers if n.lower() not in _LEFT_OUT)
-        return Response(response.status, headers, response.body)
+        body = response.body
+        if response.status >= 400 and not body:  # Chromium would show an error page of its own
+            body = f"HTTP ERROR {response.status}".encode()
+        return Response(response.status, headers, body)
 
     def _navigate(self, request: Request, response: Response) -> Response | None:
         """Tell the recorder what the tab's main frame is sent; some of it is refused."""

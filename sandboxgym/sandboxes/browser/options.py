@@ -18,7 +18,7 @@ class Limits:
     """
 
     requests: int = 1000
-    redirects: int = 20
+    redirects: int = 15  # Chromium gives up at 20, with an error page in another process
     body_bytes: int = 64 * 2**20
     tabs: int = 12
     dialogs: int = 20

@@ -201,6 +201,9 @@ class Session:
                 with contextlib.suppress(TargetGoneError):  # closed by itself: see `_tidy`
                     await clock.run(self.now)
             await self._all_arrived()
+            for tab in self.tabs:
+                if tab.traversals and not tab.gone:
+                    await tab.traverse()
             if self.now == frame:
                 with contextlib.suppress(TargetGoneError):
                     await self.active.frames.draw_next()
@@ -297,6 +300,8 @@ class Session:
         limit = self.options.limits.tabs
         if opener is not None and len(self.tabs) + len(self._arriving) >= limit:
             opener.traffic.refuse(f"a popup was refused: more than {limit} tabs were open")
+            cdp.post("Fetch.enable")  # stops its first request for good
+            cdp.post("Runtime.runIfWaitingForDebugger")  # while it waits it cannot be closed
             self._browser.cdp.post("Target.closeTarget", targetId=cdp.target_id)
             return
         task = asyncio.ensure_future(self._arrive(cdp, target, opener))
