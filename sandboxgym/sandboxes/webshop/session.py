@@ -70,18 +70,18 @@ class Session:
         if parsed is None or self.done:
             return False
         verb, argument = parsed
-        if verb == "search" and len(argument) <= MAX_SEARCH:
+        if verb == "search":
             return self.go(View("results", argument))
         target = self.page.link(argument) if verb == "click" and argument != "search" else None
         return target is not None and self.go(target)
 
     def go(self, view: View) -> bool:
-        """Go to a view; one of the page "done" buys what is looked at.
+        """Go to a view, of whatever origin; one of the page "done" buys what is looked at.
 
         Returns:
             Whether there is such a page; if not, nothing has changed.
         """
-        if self.done or (view.asin and self._shop.catalogue.find(view.asin) is None):
+        if self.done or not self._exists(view):
             return False
         if view.page == "index":
             self.visited = ()
@@ -91,6 +91,17 @@ class Session:
             self.reward = self._judge(view)
         self.view, self._page = view, None
         return True
+
+    def _exists(self, view: View) -> bool:
+        """Whether the shop has the product of a view with these options."""
+        if len(view.keywords) > MAX_SEARCH:
+            return False
+        if not view.asin:
+            return not view.options
+        if self._shop.catalogue.find(view.asin) is None:
+            return False
+        offered = self._shop.catalogue.product(view.asin).options
+        return all(value in offered.get(name, ()) for name, value in view.options)
 
     def _judge(self, view: View) -> Reward:
         product = self._shop.catalogue.product(view.asin)

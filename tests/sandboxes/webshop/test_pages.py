@@ -195,8 +195,28 @@ def test_the_receipt_has_options_as_scripts_may_read_them():
     assert receipt in seen(customer)
 
 
-def test_there_is_no_page_of_an_unknown_product():
-    assert not session().go(View("item", "x", 1, "NOWHERE"))
+@pytest.mark.parametrize(
+    "view",
+    [
+        View("item", "x", 1, "NOWHERE"),
+        View("done", "x", 1, "LOAFERS", (("color", "green"),)),
+        View("done", "x", 1, "LOAFERS", (("red", "red"),)),
+        View("results", "x", 1, "", (("color", "red"),)),
+        View("results", "x" * 2001),
+    ],
+)
+def test_an_address_cannot_make_up_what_the_shop_does_not_have(view):
+    customer = session()
+    assert not customer.go(view)
+    assert customer.view == INDEX
+
+
+def test_an_address_can_lead_straight_to_a_product():
+    customer = session()
+    assert customer.go(View("item", "", 1, "LOAFERS", (("color", "red"),)))
+    assert customer.act("click[8]")
+    assert customer.act("click[buy now]")
+    assert customer.reward.total == 1.0
 
 
 def test_a_state_puts_another_customer_there():
