@@ -1,0 +1,162 @@
+"""Forks of the browser on a site that has everything: are they exact, and how fast are they?
+
+    python -m benchmarks.browser_forks --trips 1000 --json forks.json
+
+A trip: an episode is played at random from a page of the test site; at some step it is captured and
+played on; then the moment is restored, which has to show the same pixels, and the same actions are
+done again, which have to lead to the same observations. What differs is a silent difference: the
+one thing that must not happen.
+
+    exact       the story was told again, and all was the same
+    replayed    the telling came out differently, was noticed, and the recipe was replayed; then all
+                was the same
+    refused     the moment could not be captured or restored, and an error said why
+    different   none of these
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sandboxgym.core.errors import SandboxGymError
+from sandboxgym.sandboxes.browser.env import BrowserEnv
+from tests.sandboxes.browser.site import NAMES, SERVED, TestSite
+
+PAGES = [*SERVED, *NAMES]
+LINE = re.compile(r"\[(\d+)\] (\w+)")
+WORDS = ("milk", "bread", "two words", "ümläut", "")
+KEYS = ("Tab", "Enter", "Escape", "ArrowDown", "Backspace", "a", "Control+a", "Shift+Tab", " ")
+
+
+def random_action(obs: dict[str, Any], rng: np.random.Generator) -> str:
+    """What a curious agent might do: mostly to what is on the page, sometimes something else."""
+    lines = LINE.findall(obs["axtree"])
+    tabs = len(obs["open_pages_urls"])
+    if lines and rng.random() < 0.75:
+        # Not the link to the index, the first on every page, all the time.
+        bid, role = lines[int(rng.integers(1, len(lines)))] if len(lines) > 1 else lines[0]
+        if role in ("textbox", "searchbox", "spinbutton") and rng.random() < 0.7:
+            return f"fill('{bid}', {str(rng.choice(WORDS))!r})"
+        if role == "combobox" and rng.random() < 0.7:
+            return f"select_option('{bid}', {str(rng.choice(['red', 'g', 'blue']))!r})"
+        if role == "button" and "file" in obs["url"] and rng.random() < 0.5:
+            return f"upload_file('{bid}', 'a.txt', 'content {rng.integers(9)}')"
+        kind = rng.choice(["click"] * 8 + ["dblclick", "hover", "focus", "press", "check"])
+        if kind == "press":
+            return f"press('{bid}', {str(rng.choice(KEYS))!r})"
+        return f"{kind}('{bid}')"
+    others = [
+        "go_back()",
+        "go_forward()",
+        f"goto('/{rng.choice(PAGES)}')",
+        f"scroll(0, {rng.integers(-400, 800)})",
+        f"keyboard_press({str(rng.choice(KEYS))!r})",
+        f"keyboard_type('typed {rng.integers(9)}')",
+        f"mouse_click({rng.integers(500)}, {rng.integers(500)})",
+        f"noop({rng.integers(20, 700)})",
+        "new_tab()",
+        f"tab_focus({rng.integers(tabs)})",
+        "tab_close()" if tabs > 1 else "noop(100)",
+    ]
+    return str(others[int(rng.integers(len(others)))])
+
+
+def trip(env: BrowserEnv, page: str, seed: int, times: dict[str, list[float]]) -> tuple[str, str]:
+    """One trip; what became of it, and why."""
+    rng = np.random.default_rng(seed)
+    obs, _ = env.reset(seed=seed, options={"start": f"/{page}"})
+    for _ in range(int(rng.integers(1, 9))):
+        obs = _step(env, random_action(obs, rng), times)
+    try:
+        moment = _timed(times, "snapshot", env.snapshot)
+    except SandboxGymError as error:
+        return "refused", f"{type(error).__name__}: {error}"
+    picture = env.screenshot()
+    actions, seen = [], []
+    for _ in range(3):
+        actions.append(random_action(obs, rng))
+        obs = _step(env, actions[-1], times)
+        seen.append(obs)
+    told_before = env.metrics.get("unfaithful_restores", 0)
+    try:
+        restored, _ = _timed(times, "restore", lambda: env.restore(moment))
+    except SandboxGymError as error:
+        return "refused", f"{type(error).__name__}: {error}"
+    if env.screenshot() != picture:
+        return "different", f"the picture; {moment.recipe.actions}"
+    for action, expected in zip(actions, seen, strict=True):
+        found, *_ = env.step(action)
+        if found != expected:
+            keys = [key for key in expected if found[key] != expected[key]]
+            was, now = str(expected[keys[0]]), str(found[keys[0]])
+            return "different", (
+                f"{keys} after {action} of {actions}, recipe {moment.recipe.actions}:\n{was}\n"
+                f"--- and restored\n{now}"
+            )
+    if env.metrics.get("unfaithful_restores", 0) > told_before:
+        return "replayed", env.unfaithful
+    return "exact", ""
+
+
+def _step(env: BrowserEnv, action: str, times: dict[str, list[float]]) -> dict[str, Any]:
+    obs, *_ = _timed(times, "step", lambda: env.step(action))
+    return obs
+
+
+def _timed(times: dict[str, list[float]], name: str, call: Any) -> Any:
+    begun = time.perf_counter()
+    result = call()
+    times[name].append((time.perf_counter() - begun) * 1e3)
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trips", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pages", nargs="*", default=PAGES)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    times: dict[str, list[float]] = defaultdict(list)
+    counts: dict[str, Counter[str]] = {page: Counter() for page in arguments.pages}
+    reasons: list[dict[str, Any]] = []
+    env = BrowserEnv(TestSite)
+    for number in range(arguments.trips):
+        page = arguments.pages[number % len(arguments.pages)]
+        seed = arguments.seed + number
+        result, why = trip(env, page, seed, times)
+        counts[page][result] += 1
+        if result != "exact":
+            reasons.append({"page": page, "seed": seed, "result": result, "why": why})
+            print(f"{page} (seed {seed}): {result}: {why}", flush=True)
+    env.close()
+    total = sum(counts.values(), Counter())
+    report = {
+        "trips": arguments.trips,
+        "total": dict(total),
+        "pages": {page: dict(count) for page, count in counts.items()},
+        "ms": {
+            name: {
+                "median": round(statistics.median(spent), 2),
+                "p90": round(float(np.percentile(spent, 90)), 2),
+            }
+            for name, spent in times.items()
+        },
+        "reasons": reasons,
+    }
+    print(json.dumps({key: report[key] for key in ("trips", "total", "ms")}, indent=2))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
