@@ -61,6 +61,9 @@ FLAGS = (
             "BackForwardCache",  # a document that comes back is loaded anew, so it can be recorded
             "Prerender2",
             "PaintHolding",
+            # It holds loading back after an input until a frame was shown; we draw none while
+            # something is loading.
+            "DeferRendererTasksAfterInput",
             "Translate",
             "OptimizationHints",
             "MediaRouter",

@@ -5,8 +5,8 @@
 // the machine, and doors out of the sandbox. A page cannot tell any of this from the real thing by
 // looking; one that hunts for it can (Function.prototype.toString).
 //
-// `settings` is {seed, report}: the session's seed, and the name of the binding through which we are
-// told of what was refused, and of what we have to do in the page's stead.
+// `settings` is {seed, report, url}: the session's seed; the name of the binding through which we are
+// told of what was refused, and of what we have to do in the page's stead; a worker's URL.
 (settings => {
   "use strict";
   const report = self[settings.report];
@@ -115,7 +115,8 @@
     state[2] ^= t; state[3] = rotated(state[3], 11);
     return result;
   };
-  start([settings.seed, beginDate, self.location?.href, place.join(".")].join("|"));
+  const url = (settings.url ?? self.location.href).replace(/^blob:.*/, "blob:");  // it is random
+  start([settings.seed, beginDate, url, place.join(".")].join("|"));
   replace(Math, "random", { random() {
     return ((next() >>> 5) * 0x4000000 + (next() >>> 6)) / 0x20000000000000;
   } }.random);
@@ -164,7 +165,6 @@
   }
 
   // ---- Doors out. Each fails as it does where there is no network, and is told to us.
-  const later = self.setTimeout.bind(self);
   if (self.WebSocket) {
     const states = { CONNECTING: 0, OPEN: 1, CLOSING: 2, CLOSED: 3 };
     class WebSocket extends EventTarget {
@@ -175,7 +175,7 @@
         this.#url = new URL(url, self.location.href.startsWith("http") ? self.location.href : undefined)
           .href.replace(/^http/, "ws");
         refuse("WebSocket", this.#url);
-        later(() => this.#fail(), 0);
+        self.setTimeout(() => this.#fail(), 0);
       }
       #fail() {
         if (this.#state === 3) return;

@@ -25,9 +25,15 @@ from sandboxgym.sandboxes.browser.options import Options
 REPORT = "__sandboxgym_report__"  # exists until determinism.js has taken it away
 
 
-def script(seed: int) -> str:
-    """`determinism.js`, ready to run."""
-    return f"{scripts.script('determinism.js')}({json.dumps({'seed': seed, 'report': REPORT})});"
+def script(seed: int, worker_url: str | None = None) -> str:
+    """`determinism.js`, ready to run.
+
+    Args:
+        seed: Of the session.
+        worker_url: For a worker, its script: it cannot tell yet when this runs.
+    """
+    settings = {"seed": seed, "report": REPORT, "url": worker_url}
+    return f"{scripts.script('determinism.js')}({json.dumps(settings)});"
 
 
 async def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> None:
@@ -69,10 +75,3 @@ async def _set_locale(cdp: CDPSession, locale: str) -> None:
     except ProtocolError as error:
         if "already in effect" not in error.reason:  # it is, in a popup: by its opener
             raise
-
-
-async def prepare_worker(cdp: CDPSession, options: Options) -> None:
-    """The same for a worker that waits for its start."""
-    await cdp.send("Runtime.enable")
-    await cdp.send("Runtime.addBinding", name=REPORT)
-    await cdp.send("Runtime.evaluate", expression=script(options.seed))

@@ -202,7 +202,8 @@ class Session:
                     await clock.run(self.now)
             await self._all_arrived()
             for tab in self.tabs:
-                if tab.traversals and not tab.gone:
+                if not tab.gone:
+                    await tab.workers.step()
                     await tab.traverse()
             if self.now == frame:
                 with contextlib.suppress(TargetGoneError):

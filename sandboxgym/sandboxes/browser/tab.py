@@ -15,12 +15,12 @@ from sandboxgym.sandboxes.browser.errors import (
     PageCrashedError,
     PageLimitError,
     ProtocolError,
-    TargetGoneError,
 )
 from sandboxgym.sandboxes.browser.intercept import Traffic
 from sandboxgym.sandboxes.browser.options import Options
 from sandboxgym.sandboxes.browser.scripts import script
 from sandboxgym.sandboxes.browser.settle import Clock, Frames, Loading
+from sandboxgym.sandboxes.browser.workers import Workers
 
 _WORLD = "sandboxgym"
 _FOUND = "__sandboxgym_found__"  # exists in that world only
@@ -57,7 +57,7 @@ class Tab:
         url: Of the current document.
         dialogs: What it showed since the last action began.
         refused: What it was refused since the last action began, each with the reason.
-        workers: DevTools sessions of its workers.
+        workers: Its workers.
         traversals: How far the page wants to go in its history; `traverse` does it.
         file_chooser: The backend node id of the `<input type=file>` whose dialog the page opened
             last, or None; dialogs are never shown, `DOM.setFileInputFiles` fills it.
@@ -80,14 +80,13 @@ class Tab:
         self.url = "about:blank"
         self.dialogs: list[Dialog] = []
         self.refused: list[str] = traffic.refused
-        self.workers: list[CDPSession] = []
+        self.workers = Workers(cdp, options.seed, self._reported)
         self.file_chooser: int | None = None
         self.clock = clock
         self.frames = Frames(cdp, clock, options.frame_ms)
         self.loading = Loading(cdp)
         self.traversals: list[int] = []
         self._fail = fail
-        self._starting: set[asyncio.Task[None]] = set()
         self._first_script = ""
         cdp.on("Page.frameNavigated", self._navigated)
         cdp.on("Page.navigatedWithinDocument", self._moved)
@@ -95,7 +94,6 @@ class Tab:
         cdp.on("Page.fileChooserOpened", self._choosing_file)
         cdp.on("Inspector.targetCrashed", self._crashed)
         cdp.on("Runtime.bindingCalled", self._reported)
-        cdp.on("Target.attachedToTarget", self._attached)
 
     @property
     def gone(self) -> bool:
@@ -253,25 +251,3 @@ class Tab:
         else:
             name, which = what
             self.traffic.refuse(f"{name} ({which}) was refused: it would leave the sandbox")
-
-    def _attached(self, params: dict[str, Any]) -> None:
-        target = params["targetInfo"]
-        worker = self.cdp.connection.session(params["sessionId"], target["targetId"])
-        task = asyncio.ensure_future(self._start_worker(worker, target))
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
-
-    async def _start_worker(self, worker: CDPSession, target: dict[str, Any]) -> None:
-        try:
-            worker.on("Target.attachedToTarget", self._attached)
-            worker.on("Runtime.bindingCalled", self._reported)
-            # What it asks for, `Fetch` of the page tells us of.
-            await worker.send(
-                "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
-            )
-            if target["type"] == "worker":
-                await determinism.prepare_worker(worker, self.options)
-                self.workers.append(worker)
-            await worker.send("Runtime.runIfWaitingForDebugger")
-        except TargetGoneError:
-            pass  # the page ended it before it began
