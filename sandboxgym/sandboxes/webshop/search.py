@@ -31,7 +31,7 @@ class Search:
             Positions in the catalogue, best first; those with equal scores by asin.
         """
         totals = np.zeros(len(self._index.ranks))
-        for term, times in Counter(self._analyser.terms(text.lower())).items():
+        for term, times in Counter(self._analyser.terms(text)).items():
             postings = self._index.postings(term)
             if postings is not None:
                 products, divisors = postings

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from sandboxgym.core.errors import GameFileError
 from sandboxgym.sandboxes.webshop.catalogue import Catalogue, GoalKind, Product
 from sandboxgym.sandboxes.webshop.goals import DEFAULT_SEED, shuffled
 from sandboxgym.sandboxes.webshop.index import IndexBuilder, mapped, open_index
@@ -75,6 +76,9 @@ def build(products: Iterable[Product], folder: Path) -> None:
     """Make a shop of products, in a folder that appears when all is there.
 
     Two processes may do so at once; the first to be ready wins.
+
+    Raises:
+        GameFileError: There are no products.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -108,6 +112,8 @@ def _write(products: Iterable[Product], folder: Path) -> None:
                 counts.append(product.number_of_goals(kind))
             if len(asins) % 100_000 == 0:
                 _logger.info("%d products are read into %s", len(asins), folder)
+    if not asins:
+        raise GameFileError("the catalogue holds no product at all")
     names = np.array([asin.encode() for asin in asins], "S")
     order = np.argsort(names)
     np.save(folder / "starts_of_products.npy", np.array(starts, np.int64))

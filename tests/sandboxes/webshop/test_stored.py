@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from sandboxgym.core.errors import GameFileError
 from sandboxgym.sandboxes.webshop import index, opening, stored
 from sandboxgym.sandboxes.webshop.catalogue import ListedCatalogue
 from sandboxgym.sandboxes.webshop.opening import open_shop
@@ -91,6 +92,11 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
     with pytest.raises(RuntimeError, match="disk"):
         build(products(), tmp_path / "shop")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shop_of_nothing_is_refused(tmp_path):
+    with pytest.raises(GameFileError, match="no product"):
+        build(iter([]), tmp_path / "shop")
 
 
 def test_its_arrays_are_mapped_and_not_read(shops):
