@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.repo_leftovers import leftovers
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
@@ -159,7 +160,7 @@ def test_many_rounds_leave_nothing(base):
         sandbox.run("echo x > file")
         used = used_there(sandbox)
         descriptors = open_descriptors()
-        for number in range(50):
+        for number in range(15):
             with backend.create(base) as other:
                 other.run(f"echo {number} > file; mkdir -p d/e; sleep 1000 &")
                 moment = other.snapshot(allow_process_loss=True)
@@ -267,3 +268,11 @@ def test_a_backend_ends_while_a_forked_process_has_its_connections(base):
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("episodes", [8, pytest.param(200, marks=pytest.mark.slow)])
+def test_episodes_leave_nothing_however_they_end(episodes):
+    make_overlay_backend(LIMITS).close()  # or skip
+    result = leftovers(episodes, seed=episodes)
+    assert set(result["left"].values()) == {0}, result
+    assert set(result["left_in_memory"].values()) == {0}, result

@@ -23,16 +23,11 @@ from typing import Any, NoReturn
 
 from sandboxgym.sandboxes.repo.overlay import cgroups, syscalls, trees, wire
 from sandboxgym.sandboxes.repo.overlay.places import place
-from sandboxgym.sandboxes.repo.overlay.warden import (
-    LAYERS,
-    PROGRAM,
-    WARDENS,
-    Privileges,
-    Warden,
-    failure,
-)
+from sandboxgym.sandboxes.repo.overlay.shelf import LAYERS, WARDENS, Privileges
+from sandboxgym.sandboxes.repo.overlay.warden import Warden, failure
 
 STORE = "/dev/shm"  # in the keeper's own mount namespace; it exists, and no base is ever there
+PROGRAM = "program"  # in the store: bubblewrap
 SANDBOX_USER = 65533
 """As root, the user and group outside of the sandbox as whom commands run."""
 
@@ -147,7 +142,7 @@ class Keeper:
         try:
             request, _ = wire.receive(self.owner)
             if request["do"] == "drop":
-                trees.remove(Path(STORE, LAYERS, request["layer"]))
+                trees.remove_if_there(Path(STORE, LAYERS, request["layer"]))
                 return True
             connection = wire.receive_socket(self.owner)
         except wire.ClosedError:

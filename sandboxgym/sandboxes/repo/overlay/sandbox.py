@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +53,7 @@ class OverlaySandbox:
         self._moment = moment
         self._drop = drop
         self._owner = os.getpid()
-        self._finalizer = weakref.finalize(self, wire.hang_up, connection, self._owner)
+        self._finalizer = weakref.finalize(self, _take_leave, connection, self._owner)
         self._starting = True
 
     def ready(self) -> None:
@@ -111,8 +113,9 @@ class OverlaySandbox:
         names = self._ask("freeze")[0]["layers"]
         moment = self._moment
         known = {layer.name: layer for layer in moment.layers}
-        layers = tuple(known.get(name) or Layer(name, self._drop) for name in names)
-        self._moment = replace(moment, layers=layers)
+        with self._abandoned_if_interrupted():
+            layers = tuple(known.get(name) or Layer(name, self._drop) for name in names)
+            self._moment = replace(moment, layers=layers)
         return self._moment
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -154,25 +157,33 @@ class OverlaySandbox:
         self.close()
 
     def _ask(self, what: str, body: bytes = b"", **more: Any) -> tuple[dict[str, Any], bytes]:
-        """Have the warden do something.
-
-        An interrupt closes the sandbox: the answer that is still to come would be taken for that
-        to the next question.
-        """
+        """Have the warden do something."""
         if not self._finalizer.alive:
             raise SandboxError("this sandbox is closed")
         if os.getpid() != self._owner:
             raise SandboxError("this sandbox belongs to the process that this one was forked from")
         self.ready()
-        try:
-            wire.send(self._connection, {"do": what, **more}, body)
+        with self._abandoned_if_interrupted():
+            try:
+                wire.send(self._connection, {"do": what, **more}, body)
+            except wire.ClosedError as error:
+                raise _lost(what) from error
             return self._answer(what)
-        except wire.ClosedError as error:
-            raise _lost(what) from error
+
+    @contextmanager
+    def _abandoned_if_interrupted(self) -> Iterator[None]:
+        """Close the sandbox without taking leave where an interrupt ends what is done here.
+
+        An answer that is still to come would be taken for that to the next question. And what the
+        last one told of may be known to nobody: the warden then removes it.
+        """
+        try:
+            yield
         except SandboxError:
             raise
         except BaseException:
-            self.close()
+            if self._finalizer.detach():
+                wire.hang_up(self._connection, self._owner)
             raise
 
     def _answer(self, what: str) -> tuple[dict[str, Any], bytes]:
@@ -185,6 +196,13 @@ class OverlaySandbox:
             kind = DiskFullError if full else SandboxBrokenError
             raise kind(f"the sandbox could not {what}: {head['error']}")
         return head, answer
+
+
+def _take_leave(connection: socket.socket, owner: int) -> None:
+    if os.getpid() == owner:
+        with contextlib.suppress(wire.ClosedError, OSError):
+            wire.send(connection, {"do": "end"})
+    wire.hang_up(connection, owner)
 
 
 def _lost(what: str) -> SandboxError:
