@@ -6,18 +6,24 @@ It is spoken to over a pipe, so that it ends when its owner does, even when that
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import fcntl
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sandboxgym.sandboxes.browser import profiles
 from sandboxgym.sandboxes.browser.cdp import CDPSession, Connection
-from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError, ProtocolError
+from sandboxgym.sandboxes.browser.contexts import Pool
+from sandboxgym.sandboxes.browser.errors import (
+    BrowserLostError,
+    BrowserNotFoundError,
+    ProtocolError,
+)
 
 FLAGS = (
     "--headless",
@@ -108,43 +114,68 @@ class Browser:
     """A running Chromium.
 
     Attributes:
-        cdp: The session of the browser itself.
+        pid: Of its process, which leads a group of its own.
         connection: The pipe to it.
+        cdp: The session of the browser itself.
+        pool: Its blank contexts.
         user_agent: What pages are told that it is.
     """
 
-    def __init__(self, pid: int, profile: Path, connection: Connection) -> None:
+    def __init__(
+        self, pid: int, profile: profiles.Profile, descriptors: tuple[int, int], link: Connection
+    ) -> None:
         self.pid = pid
-        self.profile = profile
-        self.connection = connection
-        self.cdp = connection.browser
+        self.connection = link
+        self.cdp = link.browser
+        self.pool = Pool(self)
         self.user_agent = ""
+        self._profile = profile
+        self._descriptors = descriptors
         self._contexts: dict[str, AttachHandler] = {}
         self.cdp.on("Target.attachedToTarget", self._attached)
 
     @classmethod
     async def launch(cls) -> Browser:
-        """Start one."""
-        profile = Path(tempfile.mkdtemp(prefix="sandboxgym-chromium-"))
-        pid, reading, writing = _spawn(find(), profile)
+        """Start one.
+
+        Raises:
+            BrowserNotFoundError: There is none on this machine.
+            BrowserLostError: It ended at once; the message has its last words.
+        """
+        program = find()
+        profile = profiles.make()
+        pid, reading, writing = _spawn(program, profile)
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=1 << 30)
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
         )
         writer, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(writing, "wb", 0))
-        browser = cls(pid, profile, Connection(reader, writer))
-        version = await browser.cdp.send("Browser.getVersion")
-        browser.user_agent = version["userAgent"].replace("Headless", "")
-        await browser.cdp.send(
-            "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
-        )
+        browser = cls(pid, profile, (reading, writing), Connection(reader, writer))
+        try:
+            version = await browser.cdp.send("Browser.getVersion")
+            browser.user_agent = version["userAgent"].replace("Headless", "")
+            await browser.cdp.send(
+                "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
+            )
+        except BrowserLostError:
+            words = profile.last_words()
+            await browser.close()
+            raise BrowserLostError(f"{program} ended at once: {words}") from None
         return browser
 
     @property
     def lost(self) -> bool:
         """Whether it is gone."""
         return self.connection.lost
+
+    def forget(self) -> None:
+        """Be lost to this process, which was forked off the one that it belongs to."""
+        self.connection.lost = True
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in self._descriptors:  # not closed, for there are objects that will be
+            os.dup2(nothing, descriptor, inheritable=False)
+        os.close(nothing)
 
     async def new_context(self, attached: AttachHandler) -> str:
         """Make a context: cookies, storage and pages apart from all others.
@@ -157,8 +188,23 @@ class Browser:
         """
         context = await self.cdp.send("Target.createBrowserContext", disposeOnDetach=True)
         context_id: str = context["browserContextId"]
-        self._contexts[context_id] = attached
+        self.attach(context_id, attached)
         return context_id
+
+    def attach(self, context_id: str, attached: AttachHandler) -> None:
+        """Say who is called with each new page of a context from now on."""
+        self._contexts[context_id] = attached
+
+    async def new_page(self, context_id: str) -> str:
+        """Open an empty page in a context; the id of its target."""
+        created = await self.cdp.send(
+            "Target.createTarget",
+            url="about:blank",
+            browserContextId=context_id,
+            enableBeginFrameControl=True,
+        )
+        target_id: str = created["targetId"]
+        return target_id
 
     async def dispose_context(self, context_id: str) -> None:
         """End a context and all its pages."""
@@ -169,14 +215,15 @@ class Browser:
     async def close(self) -> None:
         """End the browser and remove its profile."""
         self.connection.close()
-        await asyncio.get_running_loop().run_in_executor(None, self._reap)
+        await asyncio.get_running_loop().run_in_executor(None, self.end)
 
-    def _reap(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+    def end(self) -> None:
+        """End its processes, which need not be asked, and remove its profile."""
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
-        shutil.rmtree(self.profile, ignore_errors=True)
+        self._profile.remove()
 
     def _attached(self, params: dict[str, Any]) -> None:
         target = params["targetInfo"]
@@ -186,30 +233,26 @@ class Browser:
             attached(session, target)
 
 
-def _spawn(program: Path, profile: Path) -> tuple[int, int, int]:
+def _spawn(program: Path, profile: profiles.Profile) -> tuple[int, int, int]:
     """Start the browser in a process group of its own; its id and our ends of the pipes."""
-    command = [str(program), *FLAGS, f"--user-data-dir={profile}"]
+    command = [str(program), *FLAGS, f"--user-data-dir={profile.folder}"]
     if os.geteuid() == 0:
         command.append("--no-sandbox")  # Chromium's own sandbox does not start as root
     its_reading, writing = _pipe()
     reading, its_writing = _pipe()
-    silence = os.open(os.devnull, os.O_RDWR)
+    silence = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    words = os.open(profile.words, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    given = ((silence, 0), (silence, 1), (words, 2), (its_reading, 3), (its_writing, 4))
     try:
         pid = os.posix_spawn(
             program,
             command,
             dict(os.environ),
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, silence, 0),
-                (os.POSIX_SPAWN_DUP2, silence, 1),
-                (os.POSIX_SPAWN_DUP2, silence, 2),
-                (os.POSIX_SPAWN_DUP2, its_reading, 3),
-                (os.POSIX_SPAWN_DUP2, its_writing, 4),
-            ],
+            file_actions=[(os.POSIX_SPAWN_DUP2, ours, its) for ours, its in given],
             setsid=True,
         )
     finally:
-        for descriptor in (its_reading, its_writing, silence):
+        for descriptor in (its_reading, its_writing, silence, words):
             os.close(descriptor)
     return pid, reading, writing
 
@@ -225,6 +268,7 @@ def _pipe() -> tuple[int, int]:
 
 _browser: Browser | None = None
 _launching = asyncio.Lock()
+_minding = False
 
 
 async def shared() -> Browser:
@@ -235,6 +279,7 @@ async def shared() -> Browser:
             await _browser.close()
             _browser = None
         if _browser is None:
+            _mind_the_end()
             _browser = await Browser.launch()
         return _browser
 
@@ -246,3 +291,24 @@ async def close() -> None:
         if _browser is not None:
             await _browser.close()
             _browser = None
+
+
+def _mind_the_end() -> None:
+    """End the browser with the interpreter, and leave it to this process where it forks."""
+    global _minding
+    if not _minding:
+        _minding = True
+        atexit.register(_end)
+        os.register_at_fork(after_in_child=_forked)
+
+
+def _end() -> None:
+    if _browser is not None:
+        _browser.end()
+
+
+def _forked() -> None:
+    global _browser, _launching
+    if _browser is not None:
+        _browser.forget()
+    _browser, _launching = None, asyncio.Lock()

@@ -17,13 +17,13 @@ Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _thread: LoopThread | None = None
+_minding_forks = False
 
 
 class LoopThread:
     """A daemon thread with an event loop in it."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._serve, name="sandboxgym-browser", daemon=True)
         self.thread.start()
@@ -57,8 +57,17 @@ def run(coroutine: Coroutine[Any, Any, Result], timeout: float | None = None) ->
 
 
 def _current() -> LoopThread:
-    global _thread
+    global _thread, _minding_forks
     with _lock:
-        if _thread is None or _thread.pid != os.getpid():
+        if not _minding_forks:
+            _minding_forks = True
+            os.register_at_fork(after_in_child=_forked)
+        if _thread is None:
             _thread = LoopThread()
         return _thread
+
+
+def _forked() -> None:
+    """The thread stayed behind, and perhaps held the lock."""
+    global _lock, _thread
+    _lock, _thread = threading.Lock(), None

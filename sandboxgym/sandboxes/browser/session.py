@@ -102,8 +102,12 @@ class Session:
         """
         self = cls(site, options or Options(), now)
         self._browser = await chromium.shared()
-        self._context = await self._browser.new_context(self._attached)
-        await self.new_tab()
+        blank = await self._browser.pool.take()
+        self._context = blank.context_id
+        self._browser.attach(self._context, self._attached)
+        self._attached(blank.cdp, blank.target)
+        self.active = await self._expect(blank.cdp.target_id)
+        self.tabs.append(self.active)
         return self
 
     async def new_tab(self) -> Tab:
@@ -276,15 +280,7 @@ class Session:
     # Tabs that come.
 
     async def _make_tab(self) -> Tab:
-        created = await self._browser.cdp.send(
-            "Target.createTarget",
-            url="about:blank",
-            browserContextId=self._context,
-            width=self.options.width,
-            height=self.options.height,
-            enableBeginFrameControl=True,
-        )
-        return await self._expect(created["targetId"])
+        return await self._expect(await self._browser.new_page(self._context))
 
     def _expect(self, target_id: str) -> asyncio.Future[Tab]:
         if target_id not in self._expected:
@@ -318,8 +314,12 @@ class Session:
         try:
             await tab.set_up(self._browser.user_agent)
             await tab.start()
-        except TargetGoneError:
-            return  # closed as soon as it was opened
+        except BrowserError as error:
+            if opener is None:
+                self._expect(cdp.target_id).set_exception(error)
+            elif not isinstance(error, TargetGoneError):  # not closed as soon as it was opened
+                opener.traffic.fault = error
+            return
         if opener is not None:
             self.tabs.append(tab)
             self.active = tab
