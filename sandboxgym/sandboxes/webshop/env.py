@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from sandboxgym.core.env import ForkableEnv
-from sandboxgym.core.errors import InvalidActionError, InvalidOptionsError
 from sandboxgym.core.snapshot import Fidelity
-from sandboxgym.sandboxes.webshop import goals as shop_goals
 from sandboxgym.sandboxes.webshop.addresses import address_of
 from sandboxgym.sandboxes.webshop.catalogue import GoalKind
+from sandboxgym.sandboxes.webshop.customers import Customers, check_among, told, told_of_page
 from sandboxgym.sandboxes.webshop.goals import DEFAULT_SEED, Split
 from sandboxgym.sandboxes.webshop.history import History
 from sandboxgym.sandboxes.webshop.markup import as_html
 from sandboxgym.sandboxes.webshop.nouns import NounTagger
 from sandboxgym.sandboxes.webshop.opening import open_nouns, open_shop
-from sandboxgym.sandboxes.webshop.session import Session, admissible_actions
-from sandboxgym.sandboxes.webshop.spaces import MAX_ACTION, MAX_OBSERVATION, Texts
+from sandboxgym.sandboxes.webshop.session import Session
+from sandboxgym.sandboxes.webshop.spaces import MAX_ACTION, MAX_OBSERVATION, Texts, check_action
 from sandboxgym.sandboxes.webshop.texts import as_rich_text, as_text
 
 ObservationMode = Literal["text", "text_rich", "html", "url"]
@@ -84,8 +82,7 @@ class WebShopEnv(ForkableEnv[str, str]):
         goal_seed: int = DEFAULT_SEED,
         render_mode: Literal["ansi"] | None = None,
     ) -> None:
-        _check_among("observation_mode", observation_mode, get_args(ObservationMode))
-        _check_among("goals", goals, get_args(GoalKind))
+        check_among("observation_mode", observation_mode, get_args(ObservationMode))
         self.split = split
         self.observation_mode = observation_mode
         self.goal_kind = goals
@@ -95,10 +92,7 @@ class WebShopEnv(ForkableEnv[str, str]):
         self.action_space = Texts(MAX_ACTION)
         self._shop = open_shop(catalogue, num_products)
         self._nouns = open_nouns(tagger)
-        self._goals = self._shop.goals(goals, goal_seed)
-        self._part = shop_goals.part(split, len(self._goals))
-        if not self._part:
-            raise ValueError(f"the catalogue has no {goals} goals in the split {split!r}")
+        self._customers = Customers(self._shop, split, goals, goal_seed, self._nouns)
         self._history = History(num_prev_obs, num_prev_actions)
         self._goal = -1
         self._session: Session | None = None
@@ -106,7 +100,7 @@ class WebShopEnv(ForkableEnv[str, str]):
     @property
     def num_goals(self) -> int:
         """How many goals the split has."""
-        return len(self._part)
+        return len(self._customers)
 
     @property
     def session(self) -> Session:
@@ -124,7 +118,7 @@ class WebShopEnv(ForkableEnv[str, str]):
     ) -> tuple[str, dict[str, Any]]:
         """Send a customer into the shop, with the goal in `options` or one drawn by the seed."""
         super().reset(seed=seed)
-        goal = self._chosen(options or {})
+        goal = self._customers.chosen(options or {})
         self._enter(int(self.np_random.integers(self.num_goals)) if goal is None else goal)
         observation = self._observation()
         self._history.start(observation)
@@ -132,7 +126,7 @@ class WebShopEnv(ForkableEnv[str, str]):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Search, click, or do nothing."""
-        _check_action(action)
+        check_action(action)
         session = self.session
         valid = session.act(action)
         observation = self._history.step(action, self._observation())
@@ -171,26 +165,7 @@ class WebShopEnv(ForkableEnv[str, str]):
         }
 
     def _enter(self, goal: int) -> None:
-        if self._session is None or goal != self._goal:
-            wish = self._goals[self._part[goal]]
-        else:
-            wish = self._session.goal
-        self._session = Session(self._shop, wish, self._goals.prices, self._nouns)
-        self._goal = goal
-
-    def _chosen(self, options: dict[str, Any]) -> int | None:
-        unknown = set(options) - {"goal"}
-        if unknown:
-            raise InvalidOptionsError(f"there is no option {min(unknown)!r}: only 'goal'")
-        goal = options.get("goal")
-        if goal is None:
-            return None
-        if not isinstance(goal, int) or not 0 <= goal < self.num_goals:
-            raise InvalidOptionsError(
-                f"goal={goal!r} is no index of a goal in the split {self.split!r}: 0 to "
-                f"{self.num_goals - 1}"
-            )
-        return int(goal)
+        self._goal, self._session = goal, self._customers.session(goal)
 
     def _observation(self) -> str:
         session = self.session
@@ -203,34 +178,4 @@ class WebShopEnv(ForkableEnv[str, str]):
         return ORIGIN + address_of(session.view)
 
     def _info(self, valid: bool) -> dict[str, Any]:
-        session = self.session
-        info: dict[str, Any] = {
-            "instruction": session.goal.instruction,
-            "clickables": list(session.page.clickables()),
-            "has_search_bar": session.page.has_search_box,
-            "admissible_commands": admissible_actions(session),
-            "goal": self._goal,
-            "valid": valid,
-            "won": session.reward is not None and session.reward.total == 1.0,
-        }
-        if session.reward is not None:
-            info["reward_parts"] = asdict(session.reward)
-        return info
-
-
-def _check_among(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r}: choose among {', '.join(allowed)}")
-
-
-def _check_action(action: Any) -> None:
-    if not isinstance(action, str):
-        raise InvalidActionError(
-            f"an action is a text such as 'search[red shoes]'; got {type(action).__name__}"
-        )
-    try:
-        action.encode()
-    except UnicodeEncodeError:
-        raise InvalidActionError(
-            f"the action {action!r:.200} holds half a character (a surrogate)"
-        ) from None
+        return told(self.session, self._goal, valid) | told_of_page(self.session)

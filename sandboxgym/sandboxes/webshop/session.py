@@ -66,10 +66,9 @@ class Session:
         Returns:
             Whether that was possible; if not, nothing has changed.
         """
-        parsed = _parsed(action)
-        if parsed is None or self.done:
+        verb, argument = parsed(action) or ("", "")
+        if self.done:
             return False
-        verb, argument = parsed
         if verb == "search":
             return self.go(View("results", argument))
         target = self.page.link(argument) if verb == "click" and argument != "search" else None
@@ -142,11 +141,12 @@ def admissible_actions(session: Session) -> list[str]:
         actions.append(f"search[{words}]")
     for text in session.page.clickables():
         # A text with brackets or a line break of its own cannot be told in an action.
-        if text != "search" and _parsed(f"click[{text}]") == ("click", text):
+        if text != "search" and parsed(f"click[{text}]") == ("click", text):
             actions.append(f"click[{text}]")
     return actions
 
 
-def _parsed(action: str) -> tuple[str, str] | None:
+def parsed(action: str) -> tuple[str, str] | None:
+    """The verb and the argument, in lower case, of an action; None where it has no such form."""
     match = _ACTION.match(action)
     return None if match is None else (match[1], match[2].lower())

@@ -20,7 +20,7 @@ from sandboxgym.sandboxes.webshop import opening, storefront
 from sandboxgym.sandboxes.webshop.addresses import address_of, view_at
 from sandboxgym.sandboxes.webshop.goals import DEFAULT_SEED
 from sandboxgym.sandboxes.webshop.pages import View
-from sandboxgym.sandboxes.webshop.session import MAX_SEARCH, Session
+from sandboxgym.sandboxes.webshop.session import Session
 from sandboxgym.sandboxes.webshop.shop import Shop
 
 Environ = dict[str, Any]
@@ -75,7 +75,7 @@ class ShopSite:
 
     def _answer(self, environ: Environ) -> Answer:
         view = _asked_for(environ)
-        if view is None or not self._offered(view):
+        if view is None:
             return _NOT_FOUND
         if not self.session.done:
             buying = view.page == "done"
@@ -83,29 +83,18 @@ class ShopSite:
                 return _moved(replace(view, page="item"))
             if view.page == "results" and not view.keywords:
                 return _moved(View())
-            self.session.go(view)
+            if not self.session.go(view):
+                return _NOT_FOUND
             if buying:
                 return _moved(view)
         return "200 OK", [], storefront.document(self.session.page, self._shop.catalogue)
-
-    def _offered(self, view: View) -> bool:
-        """Whether there is such a product with such options; an address may say anything."""
-        if not view.asin:
-            return not view.options
-        position = self._shop.catalogue.find(view.asin)
-        if position is None:
-            return False
-        options = self._shop.catalogue[position].options
-        return all(value in options.get(name, ()) for name, value in view.options)
 
 
 def _asked_for(environ: Environ) -> View | None:
     path = quote(environ["PATH_INFO"].encode("latin-1"))
     query = environ.get("QUERY_STRING", "")
     view = view_at(f"{path}?{query}" if query else path)
-    if view is None or len(view.keywords) > MAX_SEARCH:
-        return None
-    return replace(view, keywords=view.keywords.lower())
+    return None if view is None else replace(view, keywords=view.keywords.lower())
 
 
 def _moved(view: View) -> Answer:

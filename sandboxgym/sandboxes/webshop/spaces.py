@@ -7,6 +7,8 @@ from typing import Any
 
 from gymnasium import spaces
 
+from sandboxgym.core.errors import InvalidActionError
+
 MAX_ACTION = 10_000
 MAX_OBSERVATION = 10_000_000
 
@@ -31,3 +33,21 @@ class Texts(spaces.Text):
         return type(self) is type(other) and self.max_length == other.max_length
 
     __hash__ = None  # type: ignore[assignment]  # as spaces are: they are mutable
+
+
+def check_action(action: Any) -> None:
+    """Refuse what is no text of Unicode.
+
+    Raises:
+        InvalidActionError: It is something else.
+    """
+    if not isinstance(action, str):
+        raise InvalidActionError(
+            f"an action is a text such as 'search[red shoes]'; got {type(action).__name__}"
+        )
+    try:
+        action.encode()
+    except UnicodeEncodeError:
+        raise InvalidActionError(
+            f"the action {action!r:.200} holds half a character (a surrogate)"
+        ) from None

@@ -16,8 +16,9 @@ from sandboxgym.sandboxes.webshop.addresses import address_of
 from sandboxgym.sandboxes.webshop.catalogue import Catalogue
 from sandboxgym.sandboxes.webshop.drawings import drawing
 from sandboxgym.sandboxes.webshop.pages import SUB_PAGES, Element, Page, View
+from sandboxgym.sandboxes.webshop.session import MAX_SEARCH
 
-MAX_KEYWORDS = 2_000
+SEARCH_ID = "search"
 _SHOWN_AT_FIRST = ("lamp", "shoes", "camera", "candle", "dress", "cookie", "bottle")
 _LENS = (
     '<svg viewBox="0 0 20 20" aria-hidden="true"><circle cx="8" cy="8" r="5.5" fill="none" '
@@ -150,7 +151,7 @@ def _receipt(page: Page) -> str:
     shown = "".join(
         f'<p class="{classes.get(at, "line")}">{_text(line)}</p>' for at, line in enumerate(lines)
     )
-    return f'<div class="text receipt">{_tag("h1", thanks)}{shown}</div>'
+    return f'<div class="text paid">{_tag("h1", thanks)}{shown}</div>'
 
 
 def _head(page: Page) -> tuple[tuple[str, str], list[Element]]:
@@ -166,8 +167,8 @@ def _wish(label: Element, instruction: Element) -> str:
 def _search_box(text: str, keywords: str = "") -> str:
     named = f">{escape(text)}" if text else f' aria-label="Search">{_LENS}'
     return (
-        '<form class="search" role="search" action="/results"><input id="search" name="q" '
-        f'type="text" maxlength="{MAX_KEYWORDS}" required autocomplete="off" '
+        f'<form class="search" role="search" action="/results"><input id="{SEARCH_ID}" name="q" '
+        f'type="text" maxlength="{MAX_SEARCH}" required autocomplete="off" '
         f'aria-label="Search for products" value="{escape(keywords)}">'
         f'<button type="submit"{named}</button></form>'
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from sandboxgym.sandboxes.webshop.pages import Element, Page
+from sandboxgym.sandboxes.webshop.pages import Page
 
 SEPARATOR = " [SEP] "
 _HTML_SPACE = " \n\t\f\r"
@@ -12,7 +12,12 @@ _HTML_SPACE = " \n\t\f\r"
 
 def as_text(page: Page) -> str:
     """All texts of a page in one line."""
-    return SEPARATOR.join(text.strip() for e in page.elements for text in _shown(e))
+    return joined(e.source for e in page.elements)
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Texts of a page in one line, as far as a reader of its HTML would find them."""
+    return SEPARATOR.join(shown.strip() for text in texts for shown in _shown(text))
 
 
 def as_rich_text(page: Page, visited: Collection[str]) -> str:
@@ -28,7 +33,7 @@ def as_rich_text(page: Page, visited: Collection[str]) -> str:
     option = ""
     for element in page.elements:
         option = element.text if element.kind == "option_name" else option
-        for text in _shown(element):
+        for text in _shown(element.source):
             if element.kind == "button":
                 lines.append(f"[button] {text} [button_]")
             elif element.kind == "option":
@@ -48,13 +53,12 @@ def _marked(text: str, clicked: bool) -> str:
     return f"[{mark}] {text} [{mark}_]"
 
 
-def _shown(element: Element) -> list[str]:
-    """What a reader of the HTML would find of an element.
+def _shown(text: str) -> list[str]:
+    """What a reader of the HTML would find of a text.
 
     There is no node for an empty text, and one of nothing but space is as good as one space; where
     there is a line break in it, it is layout and no text.
     """
-    text = element.source
     if not text:
         return []
     if text.strip(_HTML_SPACE):
