@@ -1,288 +1,397 @@
-"""How fast games load, reset and step: our engine, and the stock one where it is installed.
+"""What a pool of environments costs: steps, forks, trees, faults, memory.
 
-    python benchmarks/throughput.py --games DATA/json_2.1.1/valid_seen --out throughput.json
-    python benchmarks/throughput.py --games ... --stock-python /path/to/venv/bin/python
+    python benchmarks/throughput.py --out throughput.json
+    python benchmarks/throughput.py steps forks          # only these
+    python benchmarks/throughput.py tree --env repo
 
-A step is a random admissible command, with the observation, the admissible commands and `won`
-afterwards. The stock engine (`pip install alfworld textworld`) builds for minutes and fits few
-Python versions, so it usually lives in an environment of its own: this file runs a second time
-there and imports nothing of ours. Both engines get the same commands for the same games, by turns,
-and must say the same. Times are in milliseconds, of the clock on the wall or (`--clock cpu`, for a
-busy machine) of the processor; a ratio is stock over ours, one for each game and round.
+Rates are given by the clock on the wall, and by processor time: what the machine would do if it
+had nothing else to do (`*_by_cpu`, for so many cores). Bare environments are measured by turns with
+the pool, so that both see the same load.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
 import json
-import multiprocessing
 import os
 import platform
 import random
-import resource
+import signal
 import statistics
 import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-Times = dict[str, list[float]]
-CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
-MIB = 2**20
-T = TypeVar("T")
+import gymnasium as gym
+
+import sandboxgym as sg
+from sandboxgym.pool import Reset, Restore, Step
+
+CORES = 2
+DEPTH, MEMBERS, BRANCHES = 25, 4, (5, 10, 15, 20)
+ALFWORLD = "sandboxgym/ALFWorld-v0"
+WORLD = {"source": "synthetic", "split": "valid_seen", "num_games": 10}
+make_world = partial(gym.make, ALFWORLD, **WORLD)
 
 
 def main() -> None:
-    if sys.argv[1:] == ["--serve-stock"]:
-        serve_stock()
-        return
-    args = arguments()
-    paths = sorted(args.games.rglob("game.tw-pddl"))
-    if not paths:
-        sys.exit(f"no game.tw-pddl below {args.games}")
-    paths = [paths[i * len(paths) // args.count] for i in range(min(args.count, len(paths)))]
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("what", nargs="*", help=f"out of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument("--lanes", type=int, default=64, help="for steps")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=10_000, help="for faults")
+    parser.add_argument("--env", choices=["alfworld", "repo"], help="for tree; both by default")
+    parser.add_argument("--out", type=Path, help="write the JSON here too")
+    args = parser.parse_args()
     result: dict[str, Any] = {
-        "machine": {"python": platform.python_version(), "cpus": os.cpu_count()},
-        "games": len(paths),
-        "steps_per_game": args.steps,
-        "rounds": args.rounds,
-        **side_by_side(paths, args),
-        "rate": rate(paths, args),
-        "memory_mib": in_new_process(memory, paths),
+        "machine": {
+            "python": platform.python_version(),
+            "cpus": os.cpu_count(),
+            "load_before": os.getloadavg()[0],
+        }
     }
-    text = json.dumps(result, indent=2)
-    print(text)
+    for name in args.what or BENCHMARKS:
+        result[name] = BENCHMARKS[name](args)
+        print(json.dumps({name: result[name]}, indent=2), flush=True)
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(text + "\n")
+        args.out.write_text(json.dumps(result, indent=2) + "\n")
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--games", type=Path, required=True, help="folder with game.tw-pddl files")
-    parser.add_argument("--count", type=int, default=10, help="games, spread over the folder")
-    parser.add_argument("--steps", type=int, default=50, help="commands per game")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each game is played")
-    parser.add_argument("--processes", type=int, default=2, help="for the rate of many lanes")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall")
-    parser.add_argument("--stock-python", help="interpreter with alfworld and textworld")
-    parser.add_argument("--out", type=Path, help="write the JSON here too")
-    return parser.parse_args()
+# --- Steps ---------------------------------------------------------------------------------------
 
 
-# --- The same commands for both engines ----------------------------------------------------------
-
-
-def side_by_side(paths: list[Path], args: argparse.Namespace) -> dict[str, Any]:
-    ours: list[Times] = []
-    stock: list[Times] = []
-    worker = StockWorker(args.stock_python) if args.stock_python else None
-    for turn in range(args.rounds):
-        for number, path in enumerate(paths):
-            commands, said, times = play_ours(
-                path, args.steps, turn * len(paths) + number, args.clock
-            )
-            ours.append(times)
-            if worker:
-                heard, times = worker.play(path, commands, args.clock)
-                if heard != said:
-                    sys.exit(f"the engines say different things in {path}")
-                stock.append(times)
-    result: dict[str, Any] = {"ours_ms": summary(ours)}
-    if worker:
-        worker.close()
-        result["stock_ms"] = summary(stock)
-        result["stock_over_ours"] = {
-            what: spread(
-                [
-                    statistics.median(theirs[what]) / statistics.median(mine[what])
-                    for theirs, mine in zip(stock, ours, strict=True)
-                ]
-            )
-            for what in ("load", "reset", "step")
-        }
-    return result
-
-
-def timed(call: Callable[[], T], times: list[float], clock: str) -> T:
-    began = CLOCKS[clock]()
-    result = call()
-    times.append((CLOCKS[clock]() - began) * 1000)
-    return result
-
-
-def play_ours(path: Path, steps: int, seed: int, clock: str) -> tuple[list[str], list[str], Times]:
-    """Play a game at random; return the commands, what was said, and the times."""
-    from sandboxgym.sandboxes.text.engine import Game, Position
-
-    def start() -> Position:
-        position = game.start()
-        _ = position.observation, position.admissible_commands, position.won
-        return position
-
-    def step() -> tuple[str, tuple[str, ...], bool]:
-        return position.act(command), position.admissible_commands, position.won
-
-    times: Times = {"load": [], "reset": [], "step": []}
-    game = timed(lambda: Game.load(path), times["load"], clock)
-    start()
-    position = timed(start, times["reset"], clock)
-    dice = random.Random(seed)
-    commands: list[str] = []
-    said = [position.observation]
-    admissible = position.admissible_commands
-    for _ in range(steps):
-        command = dice.choice(admissible)
-        observation, admissible, _ = timed(step, times["step"], clock)
-        commands.append(command)
-        said.append(observation)
-    return commands, said, times
-
-
-def play_stock(path: str, commands: list[str], clock: str) -> tuple[list[str], Times]:
-    import textworld
-    from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
-
-    def load() -> Any:
-        infos = textworld.EnvInfos(won=True, admissible_commands=True)
-        env = textworld.start(path, request_infos=infos, wrappers=[AlfredDemangler()])
-        env.reset()
-        return env
-
-    times: Times = {"load": [], "reset": [], "step": []}
-    env = timed(load, times["load"], clock)
-    said = [timed(env.reset, times["reset"], clock).feedback]
-    for command in commands:
-        state, _, _ = timed(functools.partial(env.step, command), times["step"], clock)
-        said.append(state.feedback)
-    env.close()
-    return said, times
-
-
-class StockWorker:
-    """The stock engine in its own interpreter: one line of JSON in, one line out, for each game."""
-
-    def __init__(self, python: str) -> None:
-        self._process = subprocess.Popen(
-            [python, __file__, "--serve-stock"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def play(self, path: Path, commands: list[str], clock: str) -> tuple[list[str], Times]:
-        """Let the stock engine play a game."""
-        to, back = self._process.stdin, self._process.stdout
-        assert to is not None
-        assert back is not None
-        to.write(json.dumps([str(path), commands, clock]) + "\n")
-        to.flush()
-        answer = back.readline()
-        if not answer:
-            sys.exit("the stock engine stopped; does its interpreter have alfworld and textworld?")
-        said, times = json.loads(answer)
-        return said, times
-
-    def close(self) -> None:
-        """Let it end."""
-        self._process.communicate()
-
-
-def serve_stock() -> None:
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the stock engine prints is not part of the answers
-    for line in sys.stdin:
-        answers.write(json.dumps(play_stock(*json.loads(line))) + "\n")
-        answers.flush()
-
-
-def summary(played: list[Times]) -> dict[str, Any]:
-    return {
-        what: spread([time for times in played for time in times[what]])
-        for what in ("load", "reset", "step")
-    }
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    ordered = sorted(values)
-    at = {"min": 0, "median": len(ordered) // 2, "p90": len(ordered) * 9 // 10, "max": -1}
-    return {name: round(ordered[place], 4) for name, place in at.items()}
-
-
-# --- Many lanes, and memory ----------------------------------------------------------------------
-
-
-def rate(paths: list[Path], args: argparse.Namespace) -> dict[str, float]:
-    """Steps per second of 64 lanes over all games, in one process and in several at once."""
-    one = play_lanes(paths, 0, args.clock)
-    with multiprocessing.get_context("spawn").Pool(args.processes) as pool:
-        jobs = [(paths, seed, args.clock) for seed in range(args.processes)]
-        together = sum(pool.starmap(play_lanes, jobs))
-    return {"one_process": round(one), f"{args.processes}_processes": round(together)}
-
-
-def play_lanes(
-    paths: list[Path], seed: int, clock: str, lanes: int = 64, episodes: int = 4
-) -> float:
-    from sandboxgym.sandboxes.text.engine import Game
-
-    games = [Game.load(path) for path in paths]
-    dice = random.Random(seed)
-    steps = 0
-    spent = 0.0
-    for _ in range(episodes):
-        positions = [games[lane % len(games)].start() for lane in range(lanes)]
-        for _ in range(50):
-            commands = [dice.choice(position.admissible_commands) for position in positions]
-            began = CLOCKS[clock]()
-            for position, command in zip(positions, commands, strict=True):
-                position.act(command)
-                _ = position.admissible_commands, position.won
-            spent += CLOCKS[clock]() - began
-            steps += lanes
-    return steps / spent
-
-
-def in_new_process(function: Callable[..., Any], *args: Any) -> Any:
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, args)
-
-
-def memory(paths: list[Path]) -> dict[str, float]:
-    """What games cost, loaded and much played, and what live positions cost on top."""
-    from sandboxgym.sandboxes.text.engine import Game, Position
-
-    def play(position: Position, steps: int) -> Position:
-        for _ in range(steps):
-            position.act(dice.choice(position.admissible_commands))
-        return position
-
+def steps(args: argparse.Namespace) -> dict[str, Any]:
+    """Random commands in many lanes, through the vector front; and in one bare environment."""
+    lanes, turns = args.lanes, 60
+    envs = sg.ForkableVectorEnv(
+        make_world, lanes, autoreset_mode="NextStep", workers=CORES, time_limit=None
+    )
+    bare = make_world()
     dice = random.Random(0)
-    empty = resident()
-    games = [Game.load(path) for path in paths]
-    loaded = resident()
-    for game in games:
-        for _ in range(40):
-            play(game.start(), 50)
-    played = resident()
-    positions = [play(games[lane % len(games)].start(), 10) for lane in range(1000)]
+    infos = envs.reset(seed=0)[1]
+    info = bare.reset(seed=0)[1]
+    wall, pool_cpu, owner_cpu, bare_cpu = [], [], [], []
+    for turn in range(args.rounds + 3):
+        start, used, own = time.perf_counter(), cpu_of(envs.pool), time.process_time()
+        for _ in range(turns):
+            actions = tuple(dice.choice(commands) for commands in infos["admissible_commands"])
+            *_, infos = envs.step(actions)
+        spent = time.perf_counter() - start
+        used, own = cpu_of(envs.pool) - used, time.process_time() - own
+        begun = time.process_time()
+        for _ in range(turns * lanes // 8):
+            action = dice.choice(info["admissible_commands"])
+            _, _, terminated, truncated, info = bare.step(action)
+            if terminated or truncated:
+                info = bare.reset()[1]
+        alone = time.process_time() - begun
+        if turn >= 3:  # games and memories are warm by then
+            wall.append(turns * lanes / spent)
+            pool_cpu.append(used / turns / lanes * 1e6)
+            owner_cpu.append(own / turns / lanes * 1e6)
+            bare_cpu.append(alone / (turns * lanes // 8) * 1e6)
+    envs.close()
+    whole, alone = statistics.median(pool_cpu), statistics.median(bare_cpu)
     return {
-        "interpreter": empty,
-        f"{len(games)}_games_loaded": loaded - empty,
-        f"{len(games)}_games_played": played - empty,
-        f"{len(positions)}_positions": resident() - played,
+        "lanes": lanes,
+        "steps_per_s_wall": round(statistics.median(wall)),
+        "steps_per_s_by_cpu": round(CORES * 1e6 / whole),
+        "us_per_step": round(whole, 1),
+        "us_per_step_of_owner": round(statistics.median(owner_cpu), 1),
+        "us_per_step_bare": round(alone, 1),
+        "us_overhead": round(statistics.median(a - b for a, b in zip(pool_cpu, bare_cpu)), 1),
     }
 
 
-def resident() -> int:
-    """The resident memory of this process; Linux only."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() // MIB
+# --- Forks ---------------------------------------------------------------------------------------
 
+
+def forks(args: argparse.Namespace) -> dict[str, Any]:
+    """Restores of one moment in many lanes: in this process, and in a pool with one worker."""
+    env = make_world()
+    env.reset(seed=0)
+    for _ in range(20):
+        env.step("look")
+    moment = env.snapshot()
+    others = env.fork(32)
+    here, pooled, wall, takes = [], [], [], []
+    with sg.ForkPool(make_world, 33, workers=1, time_limit=None) as pool:
+        pool.reset(0, seed=0)
+        for _ in range(20):
+            pool.step({0: "look"})
+        handle = pool.snapshot(0)
+        for turn in range(args.rounds + 2):
+            begun = time.process_time()
+            for _ in range(20):
+                for other in others:
+                    other.restore(moment)
+            here.append((time.process_time() - begun) / 20 / 32)
+            begun = time.process_time()
+            for _ in range(200):
+                env.snapshot()
+            takes.append((time.process_time() - begun) / 200)
+            start, used = time.perf_counter(), cpu_of(pool)
+            for _ in range(20):
+                pool.do({lane: Restore(handle) for lane in range(1, 33)})
+            wall.append(20 * 32 / (time.perf_counter() - start))
+            pooled.append((cpu_of(pool) - used) / 20 / 32)
+            if turn < 2:
+                here, pooled, wall, takes = [], [], [], []
+    return {
+        "forks_per_s_in_one_process": round(1 / statistics.median(here)),
+        "forks_per_s_of_a_pool_by_cpu": round(1 / statistics.median(pooled)),
+        "forks_per_s_of_a_pool_wall": round(statistics.median(wall)),
+        "us_snapshot": round(statistics.median(takes) * 1e6, 1),
+    }
+
+
+# --- Trees ---------------------------------------------------------------------------------------
+
+
+def tree(args: argparse.Namespace) -> dict[str, Any]:
+    """A backbone with branch points against as many independent episodes as the tree has leaves."""
+    kinds = [args.env] if args.env else ["alfworld", "repo"]
+    return {kind: compare_tree(kind, args.rounds) for kind in kinds}
+
+
+def compare_tree(kind: str, rounds: int) -> dict[str, Any]:
+    leaves = 1 + len(BRANCHES) * (MEMBERS - 1)
+    with tempfile.TemporaryDirectory() as folder:
+        make, act = (repository if kind == "repo" else world)(Path(folder))
+        with sg.ForkPool(make, leaves, workers=1) as pool:
+            trees, apart = [], []
+            for turn in range(rounds + 1):
+                spent = timed(pool, partial(grow, pool, act))
+                alone = timed(pool, partial(play_apart, pool, act, leaves))
+                if turn > 0:
+                    trees.append(spent)
+                    apart.append(alone)
+    steps_of_tree = DEPTH + sum((MEMBERS - 1) * (DEPTH - at) for at in BRANCHES)
+    seconds = (
+        [statistics.median(values) for values in zip(*trees)],
+        [statistics.median(values) for values in zip(*apart)],
+    )
+    return {
+        "leaves": leaves,
+        "steps": [steps_of_tree, leaves * DEPTH],
+        "seconds_wall": [round(part[0], 4) for part in seconds],
+        "seconds_cpu": [round(part[1], 4) for part in seconds],
+        "tree_over_independent_wall": round(seconds[0][0] / seconds[1][0], 3),
+        "tree_over_independent_cpu": round(seconds[0][1] / seconds[1][1], 3),
+        "tree_over_independent_steps": round(steps_of_tree / leaves / DEPTH, 3),
+    }
+
+
+def grow(pool: sg.ForkPool, act: Callable[[int, int], str]) -> None:
+    root = pool.take()
+    pool.reset(root, seed=0)
+    lanes = [root]
+    for depth in range(DEPTH):
+        if depth in BRANCHES:
+            lanes += pool.branch(root, MEMBERS - 1)
+        pool.step({lane: act(lane, depth) for lane in lanes})
+    pool.release(*lanes)
+
+
+def play_apart(pool: sg.ForkPool, act: Callable[[int, int], str], leaves: int) -> None:
+    pool.do({lane: Reset(0) for lane in range(leaves)})
+    for depth in range(DEPTH):
+        pool.step({lane: act(lane, depth) for lane in range(leaves)})
+    pool.release(*range(leaves))
+
+
+def world(folder: Path) -> tuple[Callable[[], gym.Env[Any, Any]], Callable[[int, int], str]]:
+    del folder
+    commands = ("look", "inventory", "go to fridge 1", "go to shelf 1", "examine shelf 1")
+    return make_world, lambda lane, depth: commands[(lane + depth) % len(commands)]
+
+
+def repository(folder: Path) -> tuple[Callable[[], gym.Env[Any, Any]], Callable[[int, int], str]]:
+    """The source of this package, and what an agent would do with it."""
+    source = Path(sg.__file__).parent / "core"
+    for path in source.rglob("*.py"):
+        (folder / path.name).write_text(path.read_text())
+    commands = (
+        "grep -rn 'def ' . | wc -l",
+        "sed -n 1,60p forking.py",
+        "python3 -m py_compile forking.py && echo compiled",
+        "sed -i 's/snapshot/snapshot/g' front.py && git diff --stat 2>/dev/null; ls",
+        "python3 -c 'import ast, pathlib; print(len(ast.dump(ast.parse(open(\"env.py\").read()))))'",
+    )
+    make = partial(gym.make, "sandboxgym/Repo-v0", repository=str(folder), commit=None)
+    return make, lambda lane, depth: commands[(lane + depth) % len(commands)]
+
+
+# --- Faults --------------------------------------------------------------------------------------
+
+
+def faults(args: argparse.Namespace) -> dict[str, Any]:
+    """Episodes with and without kills of workers at random moments; they have to be equal."""
+    before = descendants(os.getpid())
+    lanes = 16
+    with sg.ForkPool(make_world, lanes, workers=CORES, patience=20) as pool:
+        start = time.perf_counter()
+        undisturbed = play(pool, args.steps, lambda share: None)
+        calm = time.perf_counter() - start
+        killer = Killer(pool, args.kills)
+        start = time.perf_counter()
+        disturbed = play(pool, args.steps, killer.act)
+        stormy = time.perf_counter() - start
+        restarts = len(pool.take_restarts())
+        left_inside = len(descendants(os.getpid()) - before)
+    different = sum(a != b for a, b in zip(undisturbed, disturbed, strict=True))
+    deadline = time.monotonic() + 30
+    while (left := descendants(os.getpid()) - before) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return {
+        "steps": args.steps,
+        "kills": killer.done,
+        "episodes": len(undisturbed),
+        "episodes_that_differ": different,
+        "lanes_rebuilt": restarts,
+        "seconds": [round(calm, 2), round(stormy, 2)],
+        "processes_with_two_workers": left_inside,
+        "processes_left": len(left),
+    }
+
+
+class Killer:
+    """Kills workers at random moments, so many over all steps."""
+
+    def __init__(self, pool: sg.ForkPool, kills: int) -> None:
+        self.pool, self.kills, self.done = pool, kills, 0
+        self.dice = random.Random(0)
+
+    def act(self, share: float) -> None:
+        """Kill while fewer were killed than belong to this share of all steps."""
+        while self.done < self.kills * share:
+            pid = self.dice.choice(worker_pids(self.pool))
+            subprocess.run(["sleep", f"{self.dice.random() * 0.01:.4f}"], check=True)
+            os.kill(pid, signal.SIGKILL)
+            self.done += 1
+
+
+def play(pool: sg.ForkPool, steps: int, disturb: Callable[[float], None]) -> list[Any]:
+    """Play whole episodes in all lanes, for so many steps; what each of them showed."""
+    episodes: list[Any] = []
+    taken = 0
+    while taken < steps:
+        first = len(episodes)
+        results = pool.do({lane: Reset(first + lane) for lane in pool.lanes})
+        shown = {lane: [result] for lane, result in results.items()}
+        infos = {lane: info for lane, (_, info) in results.items()}
+        dice = {lane: random.Random(first + lane) for lane in pool.lanes}
+        while infos:
+            pool.send(
+                {
+                    lane: Step(dice[lane].choice(info["admissible_commands"]))
+                    for lane, info in infos.items()
+                }
+            )
+            taken += len(infos)
+            disturb(min(1.0, taken / steps))
+            for lane, result in pool.wait(list(infos)).items():
+                shown[lane].append(result)
+                infos[lane] = result[4]
+                if result[2] or result[3]:
+                    del infos[lane]
+        episodes += shown.values()
+    return episodes
+
+
+# --- Memory --------------------------------------------------------------------------------------
+
+
+def memory(args: argparse.Namespace) -> dict[str, Any]:
+    """64 live forks of a repository, each with a shell and a file of its own."""
+    del args
+    with tempfile.TemporaryDirectory() as folder:
+        make, _ = repository(Path(folder))
+        with sg.ForkPool(make, 64, workers=4) as pool:
+            pool.reset(0, seed=0)
+            pool.step({0: "export WHO=root; python3 -m py_compile *.py"})
+            start = time.perf_counter()
+            lanes = [0, *pool.branch(0, 63)]
+            spent = time.perf_counter() - start
+            results = pool.step({lane: f"echo $WHO {lane} > own; cat own" for lane in lanes})
+            right = sum(result[0]["output"] == f"root {lane}\n" for lane, result in results.items())
+            pids = descendants(os.getpid())
+            used = sum(proportional_memory(pid) for pid in pids)
+    return {
+        "live_forks": len(lanes),
+        "right": right,
+        "seconds_to_branch": round(spent, 2),
+        "processes": len(pids),
+        "mib": round(used / 2**20),
+    }
+
+
+# --- The machine ---------------------------------------------------------------------------------
+
+
+def worker_pids(pool: sg.ForkPool) -> list[int]:
+    return [post.link.pid for post in pool._crew.posts if post.link is not None]
+
+
+def cpu_of(pool: sg.ForkPool) -> float:
+    """Seconds of processor time of this process and all below."""
+    below = sum(cpu_seconds(pid) for pid in descendants(os.getpid()))
+    return time.process_time() + below
+
+
+def cpu_seconds(pid: int) -> float:
+    """Seconds of a process, in nanoseconds' steps, with those of its children that ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        own = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    except OSError:
+        return 0.0
+    return own + sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(pool: sg.ForkPool, play: Callable[[], None]) -> tuple[float, float]:
+    """Seconds on the wall and of processor time."""
+    start, used = time.perf_counter(), cpu_of(pool)
+    play()
+    return time.perf_counter() - start, cpu_of(pool) - used
+
+
+def descendants(of: int) -> set[int]:
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                stat = (folder / "stat").read_text()
+            except OSError:
+                continue
+            parents[int(folder.name)] = int(stat.rpartition(")")[2].split()[1])
+    below = {of}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return below - {of}
+
+
+def proportional_memory(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
+
+
+BENCHMARKS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "steps": steps,
+    "forks": forks,
+    "tree": tree,
+    "faults": faults,
+    "memory": memory,
+}
 
 if __name__ == "__main__":
     main()

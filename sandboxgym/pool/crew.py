@@ -7,6 +7,7 @@ else has a strike against it, and one with too many strikes fails. All others su
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -15,14 +16,24 @@ from typing import Any
 
 import cloudpickle
 
-from sandboxgym.core import codec
 from sandboxgym.core.errors import LaneHungError, LanePoisonedError, WorkerLostError
 from sandboxgym.pool.backend import Backend, Link
 from sandboxgym.pool.failure import rebuilt
 from sandboxgym.pool.handles import SnapshotHandle
 from sandboxgym.pool.lanes import Lane, Order, settle
-from sandboxgym.pool.messages import Command, Introduction, Reset, Restore, Take, act
+from sandboxgym.pool.messages import (
+    Command,
+    Introduction,
+    Reset,
+    Restore,
+    Take,
+    act,
+    decode,
+    envelope,
+    opened,
+)
 from sandboxgym.pool.recovery import LaneRestarted
+from sandboxgym.pool.signals import undisturbed
 
 _GREETING = 0
 """The number of the order that nobody gives: to build the environments."""
@@ -43,6 +54,7 @@ class Post:
         given: Orders that it is at work on, by number, in the order in which they were given.
         careful: Orders that are given one by one.
         heard: When there was the last sign of life from it.
+        limit: How long it may be without one, while it is at work; None for any time.
         failed: How many workers in a row ended before they had built the environments.
         failure: Why there is no worker, where there is none.
         forgotten: Keys of snapshots that the worker need not hold any more.
@@ -58,17 +70,20 @@ class Post:
     given: dict[int, Order] = field(default_factory=dict)
     careful: deque[Order] = field(default_factory=deque)
     heard: float = 0.0
+    limit: float | None = None
     failed: int = 0
     failure: Exception | None = None
     forgotten: set[int] = field(default_factory=set)
 
-    def deadline(self, building: float | None) -> float | None:
-        """Until when there has to be the next sign of life, or None."""
-        limits = [order.limit for order in self.given.values()]
-        if not self.greeted:
-            limits.append(building)
-        known = [limit for limit in limits if limit is not None]
-        return self.heard + max(known) if len(known) == len(limits) else None
+    @property
+    def at_work(self) -> bool:
+        """Whether there is something to be heard from it."""
+        return self.link is not None and (bool(self.given) or not self.greeted)
+
+    @property
+    def deadline(self) -> float:
+        """Until when there has to be the next sign of life."""
+        return math.inf if self.limit is None else self.heard + self.limit
 
 
 class Crew:
@@ -83,6 +98,7 @@ class Crew:
     Attributes:
         dropped: Handles that are no longer referred to leave their keys here.
         restarts: What became of lanes whose worker was lost.
+        finished: Orders that are done, until somebody takes them from here.
     """
 
     def __init__(
@@ -94,7 +110,7 @@ class Crew:
         self.patience = patience
         self.dropped: deque[int] = deque()
         self.restarts: deque[LaneRestarted] = deque(maxlen=10_000)
-        self._failed: list[Order] = []
+        self.finished: deque[Order] = deque()
 
     def greet(self) -> None:
         """Start all workers, and wait until they have built their environments.
@@ -112,7 +128,10 @@ class Crew:
             self.hear(None)
 
     def give(self, orders: Iterable[tuple[Post, Order]]) -> None:
-        """Give orders, all those for a worker in one message. Waits for nothing."""
+        """Give orders, all those for a worker in one message. Waits for nothing.
+
+        Called where nothing interrupts (`undisturbed`).
+        """
         self._forget_dropped()
         batches: dict[int, list[Order]] = {}
         for post, order in orders:
@@ -123,32 +142,23 @@ class Crew:
         for number, batch in batches.items():
             self._send(self.posts[number], batch)
 
-    def hear(self, timeout: float | None) -> list[Order]:
-        """Wait for answers, for `timeout` seconds at most; returns the orders that are done."""
-        self._failed, done = [], self._failed
-        at_work = {
-            p.link: p for p in self.posts if p.link is not None and (p.given or not p.greeted)
-        }
-        if done or not at_work:
-            return done
-        for link in self.backend.wait(at_work, self._time_left(at_work.values(), timeout)):
-            post = at_work[link]
-            try:
-                done += self._listen(post, link)
-            except WorkerLostError:
-                self._lose(post)
-            except BaseException:  # an interrupt: what was half heard cannot be heard again
-                self._lose(post, "its answer was interrupted")
-                raise
-        now = time.monotonic()
-        for post in at_work.values():
-            deadline = post.deadline(self.building) if post.given or not post.greeted else None
-            if post.link is not None and deadline is not None and now > deadline:
-                self._lose(post, f"no answer came for {now - post.heard:.1f} s", hung=True)
-        for post in at_work.values():
-            self._go_on(post)
-        self._failed, failed = [], self._failed
-        return done + failed
+    def hear(self, timeout: float | None) -> None:
+        """Wait for answers, for `timeout` seconds at most; orders that are done are `finished`."""
+        at_work = {post.link: post for post in self.posts if post.at_work}
+        if self.finished or not at_work:
+            return
+        links = self.backend.wait(at_work, self._time_left(at_work.values(), timeout))
+        with undisturbed():
+            for link in links:
+                try:
+                    self._listen(at_work[link], link)
+                except WorkerLostError:
+                    self._lose(at_work[link])
+            now = time.monotonic()
+            for post in at_work.values():
+                if post.at_work and now > post.deadline:
+                    self._lose(post, f"no answer came for {now - post.heard:.1f} s", hung=True)
+                self._go_on(post)
 
     def close(self) -> None:
         """End all workers."""
@@ -159,7 +169,7 @@ class Crew:
     def _start(self, post: Post) -> None:
         post.greeted, post.failure = False, None
         post.link = self.backend.start(post.makers)
-        post.heard = time.monotonic()
+        post.heard, post.limit = time.monotonic(), self.building
 
     def _send(self, post: Post, orders: Sequence[Order]) -> None:
         """Send orders to the worker of a post, with what it needs to do them."""
@@ -180,38 +190,39 @@ class Crew:
             place = None if order.lane is None else order.lane.place
             message.append([order.number, place, _acts(order, post)])
             post.given[order.number] = order
+        if post.greeted:
+            post.limit = _longest(post)
         assert post.link is not None
         try:
-            post.link.send(codec.encode(message))
+            post.link.send(envelope(message))
         except WorkerLostError:
             self._lose(post)
             self._go_on(post)
 
-    def _listen(self, post: Post, link: Link) -> list[Order]:
-        """Hear what a worker has to say; returns the orders that are done."""
-        done = []
+    def _listen(self, post: Post, link: Link) -> None:
+        """Hear what a worker has to say."""
         for message in link.arrived():
             post.heard = time.monotonic()
-            for number, error, alive, answer in codec.decode_own(message):
+            for number, error, alive, answer in opened(message):
                 order = post.given.pop(number, None)
                 if order is not None:
                     if error is not None:
                         lane = None if order.lane is None else order.lane.number
-                        order.error = rebuilt(error, lane)
-                        post.hot.discard(order.brings)
+                        order.error = rebuilt(decode(error), lane)
+                        if order.brings is not None:
+                            post.hot.discard(order.brings)
                     self._settle(order, alive, answer)
-                    done.append(order)
                 elif not post.greeted:
                     self._greeted(post, error, answer)
-        return done
 
-    def _greeted(self, post: Post, error: dict[str, Any] | None, introductions: bytes) -> None:
+    def _greeted(self, post: Post, error: bytes | None, introductions: bytes) -> None:
         """Note that a worker has built its environments, or why not."""
         if error is None:
             post.greeted, post.failed, post.failure = True, 0, None
+            post.limit = _longest(post)
             post.introductions = cloudpickle.loads(introductions)
         else:
-            self._give_up(post, rebuilt(error, None))
+            self._give_up(post, rebuilt(decode(error), None))
 
     def _lose(self, post: Post, why: str = "", *, hung: bool = False) -> None:
         """Do without the worker of a post, and prepare its orders for the next one."""
@@ -263,13 +274,13 @@ class Crew:
         for order in orders:
             order.error, order.rebuilds = error, False
             self._settle(order, True, None)
-            self._failed.append(order)
 
     def _settle(self, order: Order, alive: bool, answer: Any) -> None:
         """Let a lane go on, and note where it does so in a new worker."""
         lane = order.lane
         lost = None if lane is None else lane.lost
         settle(order, alive, answer, self.dropped)
+        self.finished.append(order)
         if lane is not None and lost is not None and lane.lost is None and lane.moment is not None:
             self.restarts.append(LaneRestarted(lane.number, lost, lane.moment.step))
 
@@ -285,10 +296,19 @@ class Crew:
 
     def _time_left(self, posts: Iterable[Post], timeout: float | None) -> float | None:
         """How long to wait: until the timeout, or until the first worker is overdue."""
-        deadlines = [post.deadline(self.building) for post in posts]
-        now = time.monotonic()
-        left = [max(0.0, deadline - now) for deadline in deadlines if deadline is not None]
-        return min([*left, timeout] if timeout is not None else left, default=None)
+        left = max(0.0, min(post.deadline for post in posts) - time.monotonic())
+        if timeout is not None:
+            left = min(left, timeout)
+        return None if math.isinf(left) else left
+
+
+def _longest(post: Post) -> float | None:
+    """How long a worker may be at any one of the orders that it was given."""
+    if any(order.lane is None for order in post.given.values()):
+        limits = [lane.limit for lane in post.lanes]
+    else:
+        limits = [order.limit for order in post.given.values()]
+    return None if None in limits else max((limit or 0.0 for limit in limits), default=0.0)
 
 
 def _acts(order: Order, post: Post) -> list[bytes]:

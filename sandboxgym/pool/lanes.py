@@ -63,6 +63,7 @@ class Order:
         strikes: How many workers have ended over it, when they were at nothing else.
         rebuilds: Whether the lane is to be rebuilt first.
         brings: The key of a snapshot that its worker will hold after it, or None.
+        done: Whether it is done, one way or the other.
         error: What came instead of a result.
         result: What the user gets.
     """
@@ -75,6 +76,7 @@ class Order:
     strikes: int = 0
     rebuilds: bool = False
     brings: int | None = None
+    done: bool = False
     error: Exception | None = None
     result: Any = None
 
@@ -130,7 +132,7 @@ def settle(order: Order, alive: bool, answer: Any, dropped: deque[int]) -> None:
         answer: What the worker returned.
         dropped: Where handles that are no longer referred to leave their keys.
     """
-    lane = order.lane
+    order.done, lane = True, order.lane
     if lane is None:
         order.result = answer
         return

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium as gym
+import msgspec
 
 from sandboxgym.core import codec
 from sandboxgym.core.errors import StateEncodingError
@@ -24,6 +25,9 @@ from sandboxgym.pool.handles import SnapshotHandle
 
 _WITH_TENSORS = b"\xc1"
 """Stands before what needs more than decoding; no msgpack document begins with it."""
+
+_envelope = msgspec.msgpack.Encoder()
+_opening = msgspec.msgpack.Decoder()
 
 
 class Introduction(NamedTuple):
@@ -124,6 +128,27 @@ def decode(data: bytes) -> Any:
     if data.startswith(_WITH_TENSORS):
         return raised(codec.decode_own(data[1:]))
     return codec.decode_own(data)
+
+
+def envelope(message: list[Any]) -> bytes:
+    """A whole message: lists of numbers, flags, and parts that are encoded already."""
+    return _envelope.encode(message)
+
+
+def opened(message: bytes) -> list[Any]:
+    """The list that `envelope` was given."""
+    orders: list[Any] = _opening.decode(message)
+    return orders
+
+
+def pack(snapshot: Snapshot) -> bytes:
+    """A snapshot as bytes for another process of the pool."""
+    return codec.encode(snapshot.as_tree())
+
+
+def unpack(packed: bytes) -> Snapshot:
+    """The snapshot that `pack` was given; restoring it is verified."""
+    return Snapshot.from_tree(codec.decode_own(packed))
 
 
 def seen_of(last: Transition) -> bytes:

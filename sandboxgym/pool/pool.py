@@ -36,10 +36,13 @@ from sandboxgym.pool.messages import (
     Stepped,
     Take,
     act,
+    pack,
     seen_of,
     stepped,
+    unpack,
 )
 from sandboxgym.pool.recovery import LaneRestarted, Moment
+from sandboxgym.pool.signals import undisturbed
 
 EnvMaker: TypeAlias = str | Callable[[], AnyEnv]
 OnError: TypeAlias = Literal["raise", "return"]
@@ -199,7 +202,7 @@ class ForkPool:
         """Get a snapshot from its worker, as one that can be saved, sent and restored anywhere.
 
         Raises:
-            StateEncodingError: It is too large to be read back.
+            LaneBusyError: It has to be made again, and all lanes are at work.
         """
         if snapshot.blob is None and not self._homes(snapshot):
             self._make_again(snapshot)
@@ -208,11 +211,11 @@ class ForkPool:
             if order.error is not None:
                 raise order.error
         assert snapshot.blob is not None
-        return Snapshot.from_bytes(snapshot.blob, max_bytes=2**40)
+        return unpack(snapshot.blob)
 
     def put(self, snapshot: Snapshot) -> SnapshotHandle:
         """Give the pool a snapshot, to be restored often."""
-        blob = snapshot.to_bytes()
+        blob = pack(snapshot)
         moment = Moment(act("load", blob), step=snapshot.step)
         handle = SnapshotHandle(
             next(self._numbers), moment, seen_of(snapshot.last), self._crew.dropped
@@ -246,10 +249,12 @@ class ForkPool:
         given = self._with_handles(commands)
         orders = [self._order(number, command) for number, command in given.items()]
         self._bring(given)
-        for lane, order in zip(map(self._lanes.__getitem__, given), orders, strict=True):
-            lane.busy = True
-            lane.in_use |= isinstance(order.command, Reset | Restore)
-        self._crew.give(zip(map(self._post_of.__getitem__, given), orders, strict=True))
+        with undisturbed():
+            for order in orders:
+                assert order.lane is not None
+                order.lane.busy = True
+                order.lane.in_use |= isinstance(order.command, Reset | Restore)
+            self._crew.give(zip(map(self._post_of.__getitem__, given), orders, strict=True))
 
     def wait(self, lanes: Iterable[int], *, on_error: OnError = "raise") -> dict[int, Any]:
         """Wait until these lanes are done with what they were sent; the results, by lane."""
@@ -306,9 +311,12 @@ class ForkPool:
         return self.do({lane: command})[lane]
 
     def _hear(self, timeout: float | None) -> None:
-        for order in self._crew.hear(timeout):
-            if order.lane is not None:
-                self._done[order.lane.number] = order
+        self._crew.hear(timeout)
+        with undisturbed():
+            while self._crew.finished:
+                order = self._crew.finished.popleft()
+                if order.lane is not None:
+                    self._done[order.lane.number] = order
 
     def _results(self, lanes: Iterable[int], on_error: OnError) -> dict[int, Any]:
         done = {number: self._done.pop(number) for number in lanes}
@@ -410,20 +418,17 @@ class ForkPool:
 
     def _fetch_all(self, handles: Sequence[SnapshotHandle]) -> list[Order]:
         """Get snapshots as bytes; the order of one that cannot be had ends with an error."""
-        orders = {}
+        orders = []
         for handle in handles:
             order = Order(next(self._numbers), None, None, act("fetch", handle.key))
-            orders[order.number] = (order, handle)
-            self._crew.give([(self._homes(handle)[0], order)])
-        waited_for = set(orders)
-        while waited_for:
-            for done in self._crew.hear(None):
-                waited_for.discard(done.number)
-                if done.lane is not None:
-                    self._done[done.lane.number] = done
-        for order, handle in orders.values():
+            orders.append(order)
+            with undisturbed():
+                self._crew.give([(self._homes(handle)[0], order)])
+        while not all(order.done for order in orders):
+            self._hear(None)
+        for order, handle in zip(orders, handles, strict=True):
             handle.blob = order.result
-        return [order for order, _ in orders.values()]
+        return orders
 
     def _make_again(self, handle: SnapshotHandle) -> None:
         """Have a lane make a snapshot again whose workers were lost; it then goes on as it was."""

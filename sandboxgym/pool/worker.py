@@ -14,18 +14,26 @@ import cloudpickle
 import gymnasium as gym
 import numpy as np
 
-from sandboxgym.core import codec, forking, wrappers
+from sandboxgym.core import forking, wrappers
 from sandboxgym.core.errors import NotForkableError, ReproductionError, SnapshotNotFoundError
 from sandboxgym.core.snapshot import Snapshot
 from sandboxgym.core.stack import AnyEnv, Stack
 from sandboxgym.mechanisms import forkable
 from sandboxgym.mechanisms.process.failure import describe
-from sandboxgym.pool.messages import Introduction, decode, encode, seen_of
+from sandboxgym.pool.messages import (
+    Introduction,
+    decode,
+    encode,
+    envelope,
+    opened,
+    pack,
+    seen_of,
+    unpack,
+)
 from sandboxgym.pool.recovery import check_rebuilt
 
 FLUSH_AFTER = 0.005
 """Seconds after which answers are sent, though others of the same message are still to come."""
-_MAX_BYTES = 2**40  # of a snapshot on its way between processes of one pool
 
 Maker = Callable[[], AnyEnv]
 
@@ -46,9 +54,9 @@ def serve(channel: Channel, makers: bytes) -> None:
     np.random.seed()
     try:
         host = LaneHost(cloudpickle.loads(makers))
-        hello = encode([[0, None, True, host.introduction()]])
+        hello = envelope([[0, None, True, host.introduction()]])
     except Exception as error:  # noqa: BLE001 - it is reported, whatever it is
-        channel.send(encode([[0, describe(error), False, None]]))
+        channel.send(envelope([[0, encode(describe(error)), False, None]]))
         return
     channel.send(hello)
     try:
@@ -96,13 +104,13 @@ class LaneHost:
         """Do all that a message asks for; yields messages with the answers."""
         answers: list[Any] = []
         flushed = time.monotonic()
-        for number, place, acts in codec.decode_own(message):
+        for number, place, acts in opened(message):
             answers.append(self.obey(number, place, acts))
             if time.monotonic() - flushed > FLUSH_AFTER:
-                yield codec.encode(answers)
+                yield envelope(answers)
                 answers, flushed = [], time.monotonic()
         if answers:
-            yield codec.encode(answers)
+            yield envelope(answers)
 
     def obey(self, number: int, place: int | None, acts: Sequence[bytes]) -> list[Any]:
         """Do the acts of one order, and say how that went."""
@@ -113,7 +121,7 @@ class LaneHost:
                 name, *args = decode(one)
                 result = self.do(here, name, args)
         except Exception as error:  # noqa: BLE001 - it is raised again in the owner
-            return [number, describe(error), here is None or here.alive, None]
+            return [number, encode(describe(error)), here is None or here.alive, None]
         return [number, None, here is None or here.alive, result]
 
     def do(self, place: Place | None, name: str, args: list[Any]) -> Any:
@@ -124,10 +132,10 @@ class LaneHost:
             return None
         if name == "put":
             key, blob = args
-            self.kept[key] = Snapshot.from_bytes(blob, max_bytes=_MAX_BYTES)
+            self.kept[key] = unpack(blob)
             return None
         if name == "fetch":
-            return self.snapshot(args[0]).to_bytes()
+            return pack(self.snapshot(args[0]))
         assert place is not None
         if name == "keep":
             snapshot = self.kept[args[0]] = forking.snapshot(place.env)
@@ -201,7 +209,7 @@ class Place:
 
     def load(self, blob: bytes) -> None:
         """Return to a snapshot that comes as bytes."""
-        snapshot = Snapshot.from_bytes(blob, max_bytes=_MAX_BYTES)
+        snapshot = unpack(blob)
         self.restore(snapshot, None)
         self.seen = seen_of(snapshot.last)
 
@@ -234,7 +242,7 @@ class Place:
         first, self._used = not self._used, True
         if seed is not None and (first or not self._gathers()):
             return None
-        return forking.recipe_of(self.env).to_bytes()
+        return pack(forking.recipe_of(self.env))
 
     def _gathers(self) -> bool:
         """Whether a wrapper keeps something from one episode to the next."""
