@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sandboxgym.sandboxes.browser import chromium
+from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
+from tests.sandboxes.browser.helpers import Driver
+
+
+@pytest.fixture(scope="session")
+def browser() -> None:
+    """Skips where there is no Chromium; all tests of a process share the one that there is."""
+    try:
+        chromium.find()
+    except BrowserNotFoundError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def drive(browser: None) -> Iterator[Callable[..., Driver]]:
+    """Makes drivers of sessions, and closes them."""
+    drivers: list[Driver] = []
+
+    def make(pages: dict[str, Any], **options: Any) -> Driver:
+        drivers.append(Driver(pages, **options))
+        return drivers[-1]
+
+    yield make
+    for driver in drivers:
+        driver.close()
