@@ -209,6 +209,32 @@ def commit_anew(tree: Path, *options: str) -> None:
     git(tree, "commit", "--quiet", "--allow-empty", "--no-verify", "-m", "base")
 
 
+def commit_tracked_anew(tree: Path) -> None:
+    """Make the files that a repository tracks the only commit of a new one in its place.
+
+    Of the old one only the list of files is read: what it is told to run has no effect.
+
+    Raises:
+        RepositoryError: There is no repository.
+    """
+    history = tree / ".git"
+    index = history / "index"
+    if history.is_symlink() or index.is_symlink() or not index.is_file():
+        raise RepositoryError(f"there is no repository in {tree}, so it cannot be committed anew")
+    with tempfile.TemporaryDirectory() as scratch:
+        git(Path(scratch), "init", "--quiet")
+        shutil.copyfile(index, Path(scratch, ".git", "index"))
+        tracked = git(Path(scratch), "ls-files", "-z").split("\0")
+    there = [name for name in tracked if name and os.path.lexists(tree / name)]
+    shutil.rmtree(history)
+    git(tree, "init", "--quiet", "--initial-branch=main")
+    shutil.rmtree(history / "hooks", ignore_errors=True)
+    names = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    git(tree, "--literal-pathspecs", "add", "--force", *names, stdin="\0".join(there))
+    git(tree, "commit", "--quiet", "--allow-empty", "--no-verify", "-m", "base")
+    _give_to_sandbox(history)
+
+
 def git(
     folder: Path,
     *arguments: str,

@@ -20,7 +20,7 @@ from typing import Any
 
 PACKAGES = (
     *("base-files", "bash", "coreutils", "findutils", "grep", "sed", "mawk", "procps", "hostname"),
-    *("util-linux", "libc-bin", "libc6", "dash", "tar", "git", "python3-minimal"),
+    *("util-linux", "libc-bin", "libc6", "dash", "tar", "git", "python3"),
 )
 START_SECONDS = 30.0
 IMAGE = "sandboxgym-test:latest"

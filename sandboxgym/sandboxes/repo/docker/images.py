@@ -15,7 +15,12 @@ from typing import IO, Any
 
 from sandboxgym.core.errors import DataNotFoundError
 from sandboxgym.sandboxes.repo.backend import DEFAULT_ENVIRONMENT, Base
-from sandboxgym.sandboxes.repo.bases import SANDBOX_USER, default_cache
+from sandboxgym.sandboxes.repo.bases import (
+    SANDBOX_USER,
+    RepositoryError,
+    commit_tracked_anew,
+    default_cache,
+)
 from sandboxgym.sandboxes.repo.docker.owners import BACKEND, OWNER, this_process
 
 _FORMAT = 1  # of what is in the cache
@@ -51,7 +56,9 @@ def image_base(client: Any, image: str) -> ImageBase:
     )
 
 
-def base_of_image(client: Any, image: str, *, cache: Path | None = None) -> Base:
+def base_of_image(
+    client: Any, image: str, *, cache: Path | None = None, anew: bool = False
+) -> Base:
     """The base that `OverlayBackend` runs: the files of an image, exported once into the cache.
 
     Moments above it and above `image_base` of the same image travel between the two backends. All
@@ -61,13 +68,16 @@ def base_of_image(client: Any, image: str, *, cache: Path | None = None) -> Base
         client: A client of the package `docker`.
         image: Its name or id.
         cache: Where to keep the files; None takes `default_cache()`.
+        anew: Commit the repository in its working folder anew, as the only commit, so that nobody
+            can read in its history what came later. Moments above it do not travel to Docker.
 
     Raises:
         DataNotFoundError: The daemon has no such image.
+        RepositoryError: There is no repository to be committed anew.
     """
     found = _image(client, image)
     cache = cache or default_cache()
-    key = f"image {_FORMAT} {found.id} {os.geteuid()}"
+    key = f"image {_FORMAT} {found.id} {os.geteuid()}{' anew' * anew}"
     target = cache / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
     if not target.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
@@ -77,9 +87,12 @@ def base_of_image(client: Any, image: str, *, cache: Path | None = None) -> Base
             with exported(client, found.id) as file:
                 _unpack(file, root)
             _complete(root)
+            if anew:
+                commit_tracked_anew(_inside(root, _workdir(found)))
             with contextlib.suppress(FileExistsError, OSError):  # another process was faster
                 root.rename(target)
-    return Base(target, (), _workdir(found), _environment(found), f"image {found.id}")
+    name = f"image {found.id}{', committed anew' * anew}"
+    return Base(target, (), _workdir(found).rstrip("/") or "/", _environment(found), name)
 
 
 @contextmanager
@@ -119,6 +132,14 @@ def _image(client: Any, image: str) -> Any:
         raise DataNotFoundError(
             f"the daemon has no image {image!r}: pull it or load it first (docker pull, load)"
         ) from error
+
+
+def _inside(root: Path, folder: str) -> Path:
+    """A folder of an unpacked image, seen to be there and not behind a link."""
+    path = root.resolve() / folder.strip("/")
+    if path.resolve() != path:
+        raise RepositoryError(f"{folder} of the image is behind a link, and is left alone")
+    return path
 
 
 def _environment(image: Any) -> dict[str, str]:

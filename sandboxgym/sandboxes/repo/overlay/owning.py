@@ -76,15 +76,11 @@ class OwnedKeeper:
         connection, other = socket.socketpair()
         with other, self._sending:
             try:
-                wire.send(self._connection, request)
-                wire.send_socket(self._connection, other)
+                with wire.uninterrupted():  # or the keeper would wait for the rest
+                    wire.send(self._connection, request)
+                    wire.send_socket(self._connection, other)
             except OSError as error:
-                connection.close()
                 raise SandboxError("the keeper of this backend was lost: make another") from error
-            except BaseException:  # an interrupt, after which the keeper waits for the rest
-                connection.close()
-                self.close()
-                raise
         self._send_dropped()
         return connection
 
@@ -102,7 +98,8 @@ class OwnedKeeper:
     def _send_dropped(self) -> None:
         while self._dropped and self.alive and self._sending.acquire(blocking=False):
             try:
-                wire.send(self._connection, {"do": "drop", "layer": self._dropped.popleft()})
+                with wire.uninterrupted():
+                    wire.send(self._connection, {"do": "drop", "layer": self._dropped.popleft()})
             except (wire.ClosedError, IndexError):
                 return  # the keeper is lost, and all layers are; or another thread was faster
             finally:

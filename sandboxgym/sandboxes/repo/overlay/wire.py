@@ -8,8 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _LENGTHS = struct.Struct("!II")
@@ -51,6 +54,17 @@ def receive_socket(connection: socket.socket) -> socket.socket:
     if not data or not descriptors:
         raise ClosedError("the other end of the connection is gone")
     return socket.socket(fileno=descriptors[0])
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let signals wait while a message is sent that must not stay unfinished."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def hang_up(connection: socket.socket, owner: int) -> None:
