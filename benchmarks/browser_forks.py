@@ -11,6 +11,7 @@ one thing that must not happen.
     replayed    the telling came out differently, was noticed, and the recipe was replayed; then all
                 was the same
     refused     the moment could not be captured or restored, and an error said why
+    broken      a step raised, which it should not
     different   none of these
 """
 
@@ -133,7 +134,10 @@ def main() -> None:
     for number in range(arguments.trips):
         page = arguments.pages[number % len(arguments.pages)]
         seed = arguments.seed + number
-        result, why = trip(env, page, seed, times)
+        try:
+            result, why = trip(env, page, seed, times)
+        except Exception as error:  # noqa: BLE001 - it is counted, and told
+            result, why = "broken", f"{type(error).__name__}: {error}"
         counts[page][result] += 1
         if result != "exact":
             reasons.append({"page": page, "seed": seed, "result": result, "why": why})

@@ -237,15 +237,8 @@ async def _goto(actor: Actor, action: Action, _: dict[str, int]) -> None:
 
 def _through_history(step: int) -> Doing:
     async def go(actor: Actor, action: Action, _: dict[str, int]) -> None:
-        cdp = actor.tab.cdp
-        history = await cdp.send("Page.getNavigationHistory")
-        index = history["currentIndex"] + step
-        # The empty page that each tab begins with is no place to go back to.
-        if not 0 <= index < len(history["entries"]) or (
-            index == 0 and history["entries"][0]["url"] == "about:blank"
-        ):
+        if not await actor.tab.go(step):
             raise ImpossibleActionError(f"there is no page to {action.name.replace('_', ' ')} to")
-        await cdp.send("Page.navigateToHistoryEntry", entryId=history["entries"][index]["id"])
 
     return go
 

@@ -27,7 +27,7 @@ from sandboxgym.core.snapshot import Fidelity
 from sandboxgym.sandboxes.browser import loop
 from sandboxgym.sandboxes.browser.actions import MAX_ACTION, ActionError, parse
 from sandboxgym.sandboxes.browser.episode import Episode, Sight
-from sandboxgym.sandboxes.browser.errors import BrowserLostError
+from sandboxgym.sandboxes.browser.errors import BrowserError
 from sandboxgym.sandboxes.browser.observation import (
     ActionTexts,
     Observation,
@@ -282,8 +282,8 @@ class BrowserEnv(ForkableEnv[Observation, str]):
     def _run(self, coroutine: Any) -> Any:
         try:
             return loop.run(coroutine, _PATIENCE_S)
-        except BrowserLostError:
-            self._record = None  # the episode is over
+        except (BrowserError, TimeoutError):
+            self._record = None  # nobody knows what became of the episode
             raise
 
     def _replace(self, episode: Episode | None) -> None:

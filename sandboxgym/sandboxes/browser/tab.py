@@ -175,13 +175,20 @@ class Tab:
         return context_id
 
     async def traverse(self) -> None:
-        """Go back and forward as far as the page wanted."""
-        while self.traversals:
-            history = await self.cdp.send("Page.getNavigationHistory")
-            index = history["currentIndex"] + self.traversals.pop(0)
-            if 0 <= index < len(history["entries"]):
-                entry = history["entries"][index]["id"]
-                await self.cdp.send("Page.navigateToHistoryEntry", entryId=entry)
+        """Go as far in the history as the page wanted, all its wishes together."""
+        step, self.traversals = sum(self.traversals), []
+        await self.go(step)
+
+    async def go(self, step: int) -> bool:
+        """Go back or forward in the history; False where there is nothing to go to."""
+        history = await self.cdp.send("Page.getNavigationHistory")
+        entries, index = history["entries"], history["currentIndex"] + step
+        # The empty page that each tab begins with is no place to go back to.
+        first = 1 if entries[0]["url"] == "about:blank" else 0
+        if step == 0 or not first <= index < len(entries):
+            return False
+        await self.cdp.send("Page.navigateToHistoryEntry", entryId=entries[index]["id"])
+        return True
 
     async def mouse(self, kind: str, x: float, y: float, **params: Any) -> None:
         """`Input.dispatchMouseEvent`. What a wheel does comes with the next frames."""
