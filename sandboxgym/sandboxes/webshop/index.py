@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,14 @@ _BLOCK = 50_000  # products whose postings are sorted in one go
 _TERMS = "terms.txt"
 
 
+class Postings(NamedTuple):
+    """Products that have a term, in order; what its weight is divided by, in each and at most."""
+
+    products: NDArray[np.int32]
+    divisors: NDArray[np.float32]
+    largest: np.float32
+
+
 @dataclass(frozen=True)
 class Index:
     """An inverted index.
@@ -39,6 +47,7 @@ class Index:
         starts: Where the postings of each term begin; one more than there are terms.
         products: For each posting, the position of the product.
         divisors: And what the weight is divided by.
+        largest: The largest divisor of each term.
         ranks: For each product, its place among all when they are sorted by asin.
         texts: How many products have any term.
     """
@@ -47,16 +56,17 @@ class Index:
     starts: NDArray[np.int64]
     products: NDArray[np.int32]
     divisors: NDArray[np.float32]
+    largest: NDArray[np.float32]
     ranks: NDArray[np.int32]
     texts: int
 
-    def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.float32]] | None:
-        """Products with a term and the divisors of its weight, or None if there are none."""
+    def postings(self, term: str) -> Postings | None:
+        """Where a term is, or None if it is nowhere."""
         number = self.terms.get(term)
         if number is None:
             return None
         here = slice(int(self.starts[number]), int(self.starts[number + 1]))
-        return self.products[here], self.divisors[here]
+        return Postings(self.products[here], self.divisors[here], self.largest[number])
 
     def idf(self, having: int) -> np.float32:
         """How much a term weighs that so many products have."""
@@ -108,7 +118,8 @@ class IndexBuilder:
             block.write(free, products, divisors, per_occurrence)
         ranks = np.empty(len(asins), np.int32)
         ranks[np.argsort(np.array([asin.encode() for asin in asins], "S"))] = range(len(asins))
-        index = Index(self._terms, starts, products, divisors, ranks, texts)
+        largest = np.maximum.reduceat(divisors, starts[:-1]) if self._terms else divisors
+        index = Index(self._terms, starts, products, divisors, largest, ranks, texts)
         if folder is not None:
             _save(index, folder)
         return index

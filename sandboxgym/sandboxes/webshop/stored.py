@@ -25,7 +25,7 @@ from sandboxgym.sandboxes.webshop.goals import DEFAULT_SEED, shuffled
 from sandboxgym.sandboxes.webshop.index import IndexBuilder, mapped, open_index
 from sandboxgym.sandboxes.webshop.shop import Shop
 
-FORMAT = 1  # of the files; part of the name of the folder, so that others are made anew
+FORMAT = 2  # of the files; part of the name of the folder, so that others are made anew
 _PRODUCTS = "products.msgpack"
 _DIGEST = "digest.txt"
 _logger = logging.getLogger(__name__)

@@ -103,6 +103,12 @@ def test_splits_are_those_of_the_field():
     ]  # fmt: skip
 
 
+def test_few_goals_are_shared_out_in_the_same_proportions():
+    assert [part(name, 13) for name in ("test", "eval", "train")] == [
+        range(2), range(2, 6), range(6, 13)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("total", [0, 1, 5, 13, 100, 2999, 3000, 12_087])
 def test_splits_share_no_goal_and_leave_none_out(total):
     parts = [part(name, total) for name in ("test", "eval", "train")]

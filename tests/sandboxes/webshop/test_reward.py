@@ -96,6 +96,21 @@ def test_few_common_nouns_scale_it_down():
         assert judged(other, nouns=nouns).r_type == r_type
 
 
+@pytest.mark.parametrize(
+    ("category", "r_type"),
+    [
+        (f"Clothing {SHELF} Women {SHELF} Hats", 0.5),
+        (f"Clothing {SHELF} Women {SHELF}  Shoes ", 1.0),
+        ("Clothing Men Shoes", 0.5),
+        ("", 0.5),
+    ],
+)
+def test_two_names_of_the_path_make_it_the_same_category(category, r_type):
+    nouns = Nouns(GivenNouns("given", {GOAL.title: list("abcde"), "other": ["a"]}))
+    other = dataclasses.replace(LAMP, title="other", category=category)
+    assert judged(other, nouns=nouns).r_type == r_type
+
+
 def test_repeated_nouns_of_the_goal_count_each():
     nouns = Nouns(GivenNouns("given", {GOAL.title: ["shoe", "shoe"], "other": ["shoe"]}))
     assert judged(dataclasses.replace(LAMP, title="other"), nouns=nouns).title_score == 0.5

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandboxgym.sandboxes.webshop import index as index_module
+from sandboxgym.sandboxes.webshop import search as search_module
 from sandboxgym.sandboxes.webshop.index import IndexBuilder, coarse_length, open_index
 from sandboxgym.sandboxes.webshop.search import Search, published
 from sandboxgym.sandboxes.webshop.tokens import Analyser
@@ -54,6 +55,41 @@ def test_scores_are_bm25(documents):
     assert {int(p) for p in positions} == {i for i, score in enumerate(expected) if score > 0}
     for position, score in zip(positions, scores, strict=True):
         assert score == pytest.approx(expected[position], rel=1e-5)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12), min_size=1, max_size=40),
+    st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8),
+    st.integers(1, 5),
+    st.integers(0, 20),
+)
+def test_the_way_around_long_lists_leads_to_the_same(documents, query, most, long):
+    search = Search(build([" ".join(f"q{letter}" for letter in d) for d in documents]))
+    text = " ".join(f"q{letter}" for letter in query)
+    expected = search.find(text, most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_module, "LONG", long)
+        patch.setattr(search_module, "_LOOKING_UP", 0.01)
+        found = search.find(text, most)
+    assert np.array_equal(found[0], expected[0])
+    assert np.array_equal(found[1], expected[1])
+
+
+def test_the_way_around_is_taken(monkeypatch):
+    search = Search(build(["rare common"] * 3 + ["common"] * 100))
+    monkeypatch.setattr(search_module, "LONG", 50)
+    monkeypatch.setattr(search_module._Term, "add_to_all", refuse_long(50))
+    assert found(search, "rare common", most=3) == [0, 1, 2]
+
+
+def refuse_long(limit):
+    whole = search_module._Term.add_to_all
+
+    def add_to_all(term, totals):
+        assert len(term.products) <= limit, "a list was gone through that need not be"
+        whole(term, totals)
+
+    return add_to_all
 
 
 def slow_scores(texts, query):
