@@ -188,6 +188,12 @@ class Browser:
         """
         context = await self.cdp.send("Target.createBrowserContext", disposeOnDetach=True)
         context_id: str = context["browserContextId"]
+        await self.cdp.send(
+            "Browser.setDownloadBehavior",
+            behavior="deny",
+            browserContextId=context_id,
+            eventsEnabled=True,
+        )
         self.attach(context_id, attached)
         return context_id
 

@@ -43,6 +43,14 @@ class PageHungError(BrowserError, TimeoutError):
     """A page did not come to rest within its time limit."""
 
 
+class ClockLostError(PageCrashedError):
+    """A page went to another process of the browser, where time is not ours."""
+
+
+class NavigationRefusedError(BrowserError, ValueError):
+    """A tab was not sent to a URL; the message says why. It shows what it showed."""
+
+
 class PageLimitError(BrowserError, RuntimeError):
     """A page went beyond a limit: of requests, redirects, bytes, tabs or dialogs."""
 

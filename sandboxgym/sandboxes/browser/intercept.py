@@ -32,6 +32,9 @@ BOUNDARY = "----SandboxGymFormBoundary"
 _BOUNDARY = re.compile(r"multipart/form-data; boundary=(----WebKitFormBoundary\w{16})")
 NO_DOCUMENT = frozenset({204, 205})
 _FAULT = Response(500, (("Content-Type", "text/plain"),), b"Internal Server Error")
+_SHOWN = ("text/", "image/", "audio/", "video/", "multipart/")
+_SHOWN_TOO = frozenset({"application/json", "application/xml", "application/javascript", ""})
+_BLOB = re.compile(r"(blob:\w+://[^/\s]+/)[0-9a-f-]{36}")  # which Chromium draws
 _LEFT_OUT = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
 
 
@@ -95,6 +98,7 @@ class Traffic:
 
     def refuse(self, what: str) -> None:
         """Note something that was refused; the same thing once."""
+        what = _BLOB.sub(r"\1", what)
         if what not in self.refused and len(self.refused) < self.limits.requests:
             self.refused.append(what)
 
@@ -191,7 +195,7 @@ class Traffic:
                 )
             )
             return None
-        if _is_attachment(response):
+        if _is_file(response):
             self.refuse(f"the download of {request.url} was refused")
             return None
         brings_document = not is_redirect(response) and response.status not in NO_DOCUMENT
@@ -219,8 +223,10 @@ def _request(params: dict[str, Any]) -> Request:
     return Request(asked["method"], urldefrag(asked["url"]).url, headers, body)
 
 
-def _is_attachment(response: Response) -> bool:
-    return any(
-        name.lower() == "content-disposition" and value.strip().lower().startswith("attachment")
-        for name, value in response.headers
-    )
+def _is_file(response: Response) -> bool:
+    """Whether the browser would save it, not show it."""
+    headers = {name.lower(): value.strip().lower() for name, value in response.headers}
+    if headers.get("content-disposition", "").startswith("attachment"):
+        return True
+    kind = headers.get("content-type", "text/").partition(";")[0].strip()
+    return not (kind.startswith(_SHOWN) or kind.endswith(("+xml", "+json")) or kind in _SHOWN_TOO)

@@ -34,13 +34,15 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from sandboxgym.sandboxes.browser import chromium
 from sandboxgym.sandboxes.browser.cdp import CDPSession
 from sandboxgym.sandboxes.browser.errors import (
     BrowserError,
     BrowserLostError,
+    ClockLostError,
+    NavigationRefusedError,
     PageHungError,
     SiteError,
     TargetGoneError,
@@ -138,15 +140,26 @@ class Session:
             settle_until: Until when time passes; None for `action_ms` and until it has loaded.
 
         Raises:
-            PageHungError: It did not come to rest.
+            NavigationRefusedError: The URL is not the site's, or what it brings is no document.
+            BrowserError: As `perform`.
         """
-        target = urljoin(self.site.origin, url)
-        tab = self.active
+        await self.perform(
+            None, lambda: self.navigate(url, referrer=referrer), settle_until=settle_until
+        )
 
-        async def navigate() -> None:
-            await tab.cdp.send("Page.navigate", url=target, referrer=referrer)
+    async def navigate(self, url: str, *, referrer: str = "") -> None:
+        """Send the active tab to a URL: a part of an action, for `perform`.
 
-        await self.perform(None, navigate, settle_until=settle_until)
+        Raises:
+            NavigationRefusedError: The URL is not the site's, or what it brings is no document.
+        """
+        origin = self.site.origin
+        target = urljoin(origin, url)
+        if target != "about:blank" and _origin(target) != _origin(origin):
+            raise NavigationRefusedError(f"{target} was refused: there is only {origin} to go to")
+        went = await self.active.cdp.send("Page.navigate", url=target, referrer=referrer)
+        if went.get("errorText"):
+            raise NavigationRefusedError(f"{target} brought no document: {went['errorText']}")
 
     async def perform(
         self,
@@ -191,10 +204,11 @@ class Session:
         if not failing.done() and working.cancelled():
             self._note_hung()
         await self._recover()
-        working.result()
+        what_doing_raised = working.exception()
         for tab in self.tabs:
             if tab.traffic.fault is not None:
-                raise tab.traffic.fault
+                raise tab.traffic.fault from what_doing_raised
+        working.result()
 
     async def advance(self, until: float) -> None:
         """Let virtual time pass in all tabs, frame by frame; only the active one is drawn."""
@@ -202,8 +216,7 @@ class Session:
             frame = next_frame(self.now, self.options.frame_ms)
             self.now = min(frame, until)
             for clock in dict.fromkeys(tab.clock for tab in self.tabs):
-                with contextlib.suppress(TargetGoneError):  # closed by itself: see `_tidy`
-                    await clock.run(self.now)
+                await self._run(clock)
             await self._all_arrived()
             for tab in self.tabs:
                 if not tab.gone:
@@ -248,6 +261,16 @@ class Session:
             await self._browser.dispose_context(self._context)
 
     # What happens while an action is performed.
+
+    async def _run(self, clock: Clock) -> None:
+        try:
+            await clock.run(self.now)
+        except TargetGoneError:
+            pass  # its last page was closed: see `_tidy`
+        except ClockLostError as error:
+            for tab in self.tabs:
+                if tab.clock is clock:
+                    self._fail(tab, error)
 
     async def _do(self, doing: Callable[[], Awaitable[None]], until: float | None) -> None:
         try:
@@ -376,3 +399,8 @@ class Session:
             return
         tab.cdp.post("Runtime.terminateExecution")
         await self._browser.cdp.send("Target.closeTarget", targetId=tab.frame_id)
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc

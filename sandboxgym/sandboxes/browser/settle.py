@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
-from sandboxgym.sandboxes.browser.errors import TargetGoneError
+from sandboxgym.sandboxes.browser.errors import ClockLostError, TargetGoneError
 
 EPSILON = 1e-6
 _HAIR = 1e-3  # one microsecond: Chromium draws a frame only if it is later than the last
@@ -36,6 +36,7 @@ class Clock:
         self.now = now
         self.running = False
         self._epoch_ms = epoch_ms
+        self._started_at = 0.0  # in Chromium's ticks
         self._base = 0.0
         self._sessions: list[CDPSession] = []
         self._granted: asyncio.Future[None] | None = None
@@ -51,7 +52,8 @@ class Clock:
                 policy="pause",
                 initialVirtualTime=(self._epoch_ms + self.now) / 1000,
             )
-            self._base = started["virtualTimeTicksBase"] - self.now
+            self._started_at = started["virtualTimeTicksBase"]
+            self._base = self._started_at - self.now
 
     def ticks(self, time: float) -> float:
         """What Chromium calls a time."""
@@ -62,6 +64,7 @@ class Clock:
 
         Raises:
             TargetGoneError: There is no page left that has this clock.
+            ClockLostError: The page left its process, as for a page of Chromium's own.
         """
         self.running = True
         while self.now < until - EPSILON:
@@ -78,12 +81,14 @@ class Clock:
     async def _grant(self, cdp: CDPSession, ms: float) -> None:
         self._granted = asyncio.get_running_loop().create_future()
         self._granted.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await cdp.send(
+        granted = await cdp.send(
             "Emulation.setVirtualTimePolicy",
             policy="pauseIfNetworkFetchesPending",
             budget=ms,
             maxVirtualTimeTaskStarvationCount=100_000,
         )
+        if granted["virtualTimeTicksBase"] != self._started_at:
+            raise ClockLostError("the page went to another process, where time is not ours")
         await self._granted
 
     async def _read(self) -> None:

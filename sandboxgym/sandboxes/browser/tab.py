@@ -22,6 +22,7 @@ from sandboxgym.sandboxes.browser.scripts import script
 from sandboxgym.sandboxes.browser.settle import Clock, Frames, Loading
 from sandboxgym.sandboxes.browser.workers import Workers
 
+_ASKED_FOR = frozenset({"http", "https", "about", "blob", "data", "javascript"})
 _WORLD = "sandboxgym"
 _FOUND = "__sandboxgym_found__"  # exists in that world only
 
@@ -89,6 +90,8 @@ class Tab:
         self._fail = fail
         self._first_script = ""
         cdp.on("Page.frameNavigated", self._navigated)
+        cdp.on("Page.frameRequestedNavigation", self._wants_away)
+        cdp.on("Log.entryAdded", self._logged)
         cdp.on("Page.navigatedWithinDocument", self._moved)
         cdp.on("Page.javascriptDialogOpening", self._asked)
         cdp.on("Page.fileChooserOpened", self._choosing_file)
@@ -104,6 +107,7 @@ class Tab:
         """Make the page ready before anything runs in it. It waits for `start`."""
         await asyncio.gather(
             self.cdp.post("Page.enable"),
+            self.cdp.post("Log.enable"),
             self.cdp.post("Page.setInterceptFileChooserDialog", enabled=True),
             self.cdp.post(
                 "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
@@ -138,6 +142,18 @@ class Tab:
         self.dialogs.clear()
         self.traffic.begin_action()
         self.file_chooser = None
+
+    def _wants_away(self, params: dict[str, Any]) -> None:
+        """A page asks for what is no request, and would not be told of."""
+        scheme = params["url"].partition(":")[0].lower()
+        if scheme not in _ASKED_FOR:
+            self.traffic.refuse(f"{params['url']} was refused: it would leave the sandbox")
+
+    def _logged(self, params: dict[str, Any]) -> None:
+        """Chromium itself refuses pages what is on this machine, and says so to its log only."""
+        text = params["entry"]["text"]
+        if text.startswith("Not allowed to "):
+            self.traffic.refuse(text)
 
     async def title(self) -> str:
         """The document's title."""
