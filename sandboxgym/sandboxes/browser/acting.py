@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urljoin
 
 from sandboxgym.sandboxes.browser import keys
 from sandboxgym.sandboxes.browser.actions import Action
-from sandboxgym.sandboxes.browser.errors import ProtocolError
+from sandboxgym.sandboxes.browser.errors import NavigationRefusedError, ProtocolError
 from sandboxgym.sandboxes.browser.scripts import script
 from sandboxgym.sandboxes.browser.session import Session
 from sandboxgym.sandboxes.browser.tab import Tab
@@ -226,13 +225,12 @@ async def _noop(actor: Actor, action: Action, _: dict[str, int]) -> None:
 
 
 async def _goto(actor: Actor, action: Action, _: dict[str, int]) -> None:
-    url = urljoin(actor.session.site.origin, action["url"])
     try:
-        went = await actor.tab.cdp.send("Page.navigate", url=url)
+        await actor.session.navigate(action["url"])
     except ProtocolError as error:
         raise ImpossibleActionError(f"{action['url']!r} cannot be opened: {error.reason}") from None
-    if went.get("errorText"):
-        raise ImpossibleActionError(f"{url} could not be opened: {went['errorText']}")
+    except NavigationRefusedError as error:
+        raise ImpossibleActionError(str(error)) from None
 
 
 def _through_history(step: int) -> Doing:
