@@ -2,10 +2,10 @@
 
     python -m benchmarks.browser_forks --trips 1000 --json forks.json
 
-A trip: an episode is played at random from a page of the test site; at some step it is captured and
-played on; then the moment is restored, which has to show the same pixels, and the same actions are
-done again, which have to lead to the same observations. What differs is a silent difference: the
-one thing that must not happen.
+An episode is played at random from a page of the test site. A trip in it: the moment is captured
+and the episode played on; then the moment is restored, which has to show the same pixels, and the
+same actions are done again, which have to lead to the same observations. What differs is a silent
+difference: the one thing that must not happen.
 
     exact       the story was told again, and all was the same
     replayed    the telling came out differently, was noticed, and the recipe was replayed; then all
@@ -23,6 +23,8 @@ import re
 import statistics
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from sandboxgym.sandboxes.browser.env import BrowserEnv
 from tests.sandboxes.browser.site import NAMES, SERVED, TestSite
 
 PAGES = [*SERVED, *NAMES]
+TRIPS = 4  # in an episode
 LINE = re.compile(r"\[(\d+)\] (\w+)")
 WORDS = ("milk", "bread", "two words", "ümläut", "")
 KEYS = ("Tab", "Enter", "Escape", "ArrowDown", "Backspace", "a", "Control+a", "Shift+Tab", " ")
@@ -71,41 +74,59 @@ def random_action(obs: dict[str, Any], rng: np.random.Generator) -> str:
     return str(others[int(rng.integers(len(others)))])
 
 
-def trip(env: BrowserEnv, page: str, seed: int, times: dict[str, list[float]]) -> tuple[str, str]:
-    """One trip; what became of it, and why."""
+def episode(
+    env: BrowserEnv, page: str, seed: int, trips: int, times: dict[str, list[float]]
+) -> Iterator[tuple[str, str]]:
+    """An episode with some trips in it; what became of each, and why."""
     rng = np.random.default_rng(seed)
-    obs, _ = env.reset(seed=seed, options={"start": f"/{page}"})
-    for _ in range(int(rng.integers(1, 9))):
-        obs = _step(env, random_action(obs, rng), times)
+    obs, _ = _timed(times, "reset", lambda: env.reset(seed=seed, options={"start": f"/{page}"}))
+    for _ in range(trips):
+        for _ in range(int(rng.integers(1, 4))):
+            obs = _step(env, random_action(obs, rng), times)
+        result, why, obs = trip(env, obs, rng, times)
+        yield result, why
+        if result in ("different", "refused"):
+            return
+
+
+def trip(
+    env: BrowserEnv, obs: dict[str, Any], rng: np.random.Generator, times: dict[str, list[float]]
+) -> tuple[str, str, dict[str, Any]]:
+    """One trip: what became of it, why, and what is seen at its end."""
     try:
         moment = _timed(times, "snapshot", env.snapshot)
     except SandboxGymError as error:
-        return "refused", f"{type(error).__name__}: {error}"
+        return "refused", f"{type(error).__name__}: {error}", obs
     picture = env.screenshot()
     actions, seen = [], []
-    for _ in range(3):
+    for _ in range(2):
         actions.append(random_action(obs, rng))
         obs = _step(env, actions[-1], times)
         seen.append(obs)
     told_before = env.metrics.get("unfaithful_restores", 0)
     try:
-        restored, _ = _timed(times, "restore", lambda: env.restore(moment))
+        _timed(times, "restore", lambda: env.restore(moment))
     except SandboxGymError as error:
-        return "refused", f"{type(error).__name__}: {error}"
+        return "refused", f"{type(error).__name__}: {error}", obs
+    told = env.metrics.get("unfaithful_restores", 0) == told_before
+    recipe = moment.recipe.actions
     if env.screenshot() != picture:
-        return "different", f"the picture; {moment.recipe.actions}"
+        return "different", f"the picture; {recipe}", obs
     for action, expected in zip(actions, seen, strict=True):
         found, *_ = env.step(action)
-        if found != expected:
-            keys = [key for key in expected if found[key] != expected[key]]
-            was, now = str(expected[keys[0]]), str(found[keys[0]])
-            return "different", (
-                f"{keys} after {action} of {actions}, recipe {moment.recipe.actions}:\n{was}\n"
-                f"--- and restored\n{now}"
-            )
-    if env.metrics.get("unfaithful_restores", 0) > told_before:
-        return "replayed", env.unfaithful
-    return "exact", ""
+        for key in expected:
+            if found[key] != expected[key]:
+                was, now = expected[key], found[key]
+                why = f"{key} after {action} of {actions}, recipe {recipe}:\n{was}\n--- now\n{now}"
+                return "different", why, obs
+    return ("exact", "", obs) if told else ("replayed", env.unfaithful, obs)
+
+
+def _survived(results: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    try:
+        yield from results
+    except Exception as error:  # noqa: BLE001 - it is counted, and told
+        yield "broken", f"{type(error).__name__}: {error}"
 
 
 def _step(env: BrowserEnv, action: str, times: dict[str, list[float]]) -> dict[str, Any]:
@@ -131,17 +152,18 @@ def main() -> None:
     counts: dict[str, Counter[str]] = {page: Counter() for page in arguments.pages}
     reasons: list[dict[str, Any]] = []
     env = BrowserEnv(TestSite)
-    for number in range(arguments.trips):
-        page = arguments.pages[number % len(arguments.pages)]
-        seed = arguments.seed + number
-        try:
-            result, why = trip(env, page, seed, times)
-        except Exception as error:  # noqa: BLE001 - it is counted, and told
-            result, why = "broken", f"{type(error).__name__}: {error}"
-        counts[page][result] += 1
-        if result != "exact":
-            reasons.append({"page": page, "seed": seed, "result": result, "why": why})
-            print(f"{page} (seed {seed}): {result}: {why}", flush=True)
+    done = 0
+    for seed in count(arguments.seed):
+        page = arguments.pages[seed % len(arguments.pages)]
+        wanted = min(TRIPS, arguments.trips - done)
+        if wanted == 0:
+            break
+        for result, why in _survived(episode(env, page, seed, wanted, times)):
+            done += 1
+            counts[page][result] += 1
+            if result != "exact":
+                reasons.append({"page": page, "seed": seed, "result": result, "why": why})
+                print(f"{done}: {page} (seed {seed}): {result}: {why}", flush=True)
     env.close()
     total = sum(counts.values(), Counter())
     report = {

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
+from sandboxgym.sandboxes.browser.errors import ProtocolError
 from sandboxgym.sandboxes.browser.recording import Exchange
 from sandboxgym.sandboxes.browser.settle import EPSILON
 from sandboxgym.sandboxes.browser.sites import Request, Response
@@ -136,7 +137,11 @@ class Recorder:
             navigation: Chromium's type of it, "differentDocument" for a plain one.
         """
         self._coming, self._chain = None, []
-        history = await cdp.send("Page.getNavigationHistory")
+        try:
+            history = await cdp.send("Page.getNavigationHistory")
+        except ProtocolError:  # one document follows another before that has arrived
+            self._document_is_plain = False
+            return
         index, entries = history["currentIndex"], history["entries"]
         for entry in entries[: index + 1]:
             self._entries.setdefault(entry["id"], self._document_is_plain)

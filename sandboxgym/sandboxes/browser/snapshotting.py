@@ -153,7 +153,7 @@ async def _set_the_stage(session: Session, start: Start) -> None:
     tab = session.active
     await session.set_cookies(start.cookies)
     for url in start.history[1:]:  # the first is the empty tab itself
-        await tab.cdp.send("Page.navigate", url=url)
+        await tab.pass_through(url)
     if start.mouse != [0.0, 0.0]:
         session.hands.x, session.hands.y = start.mouse
         await tab.mouse("mouseMoved", *start.mouse)

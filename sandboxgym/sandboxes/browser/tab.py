@@ -190,6 +190,26 @@ class Tab:
         context_id: int = world["executionContextId"]
         return context_id
 
+    async def pass_through(self, url: str) -> None:
+        """Open a document, only for the entry in the history that it leaves when it is left."""
+        arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def navigated(params: dict[str, Any]) -> None:
+            frame_id = params["frame"]["id"] if "frame" in params else params["frameId"]
+            if frame_id == self.frame_id and not arrived.done():
+                arrived.set_result(None)
+
+        stop_listening = [
+            self.cdp.on("Page.frameNavigated", navigated),
+            self.cdp.on("Page.navigatedWithinDocument", navigated),
+        ]
+        try:
+            await self.cdp.send("Page.navigate", url=url)
+            await arrived
+        finally:
+            for stop in stop_listening:
+                stop()
+
     async def traverse(self) -> None:
         """Go as far in the history as the page wanted, all its wishes together."""
         step, self.traversals = sum(self.traversals), []

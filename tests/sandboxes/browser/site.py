@@ -73,7 +73,7 @@ class TestSite:
             response: Response = served(environ, method, query, body)
             return response
         page = path.strip("/").split("/")[0]
-        if page in {*NAMES, "popup", "frame"}:
+        if page in {*NAMES, "popup", "frame", "hangs"}:
             self.state["visits"] += page not in {"frame"}
             return page_of(page, (PAGES / f"{page}.html").read_text("utf-8"))
         return "404 Not Found", [("Content-Type", "text/plain")], f"no {path}".encode()
