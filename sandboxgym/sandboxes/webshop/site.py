@@ -51,8 +51,7 @@ class ShopSite:
     def __init__(self, shop: Shop, customer: Callable[[int], Session]) -> None:
         self._shop = shop
         self._customer = customer
-        self.goal = 0
-        self.session = customer(0)
+        self.enter(0)
 
     def enter(self, goal: int) -> None:
         """Send a new customer in."""
