@@ -128,7 +128,10 @@ class _Classes(dict[int, str]):
 
 
 def _word_pattern() -> re.Pattern[str]:
-    """The rules, over classes. What may fail after a run is bounded, so that time is linear."""
+    """The rules, over classes.
+
+    What may fail after a run is bounded and not tried again within the run, so that time is linear.
+    """
     marks = "XZVC"
     few = f"{{0,{MAX_TOKEN}}}"
     letters = f"[AH][AH{marks}]*"
@@ -139,7 +142,8 @@ def _word_pattern() -> re.Pattern[str]:
         f"|{digits}(?:[MB][{marks}]*{digits})*)+"
     )
     part = f"(?:{mixed}|K[K{marks}]*)"
-    word = f"{joint}{few}{part}(?:{joint}{{1,{MAX_TOKEN}}}{part})*{joint}*"
+    start = f"(?:(?<!E)(?<!E[{marks}]){joint}{{1,{MAX_TOKEN}}})?"
+    word = f"{start}{part}(?:{joint}{{1,{MAX_TOKEN}}}{part})*{joint}*"
     after = f"(?:[XC]|Z(?!Z{few}[PT]))*"
     emoji = f"Z{few}(?:P{after}(?:V|T{after})?|T{after})"
     emojis = f"{emoji}(?:Z{emoji})*"

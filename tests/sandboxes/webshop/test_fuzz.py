@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandboxgym.sandboxes.webshop.fuzz import token_set_ratio
@@ -19,6 +19,7 @@ def cleaned(value):
     return re.sub(r"\W", " ", text).lower()
 
 
+@settings(deadline=None)
 @given(values, values)
 def test_it_is_what_rapidfuzz_says(left, right):
     expected = rapidfuzz.fuzz.token_set_ratio(cleaned(left), cleaned(right))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandboxgym.sandboxes.webshop.addresses import address_of, view_at
@@ -226,6 +226,7 @@ def test_a_state_puts_another_customer_there():
         assert here.get_state() == there.get_state()
         assert here.page == there.page
         assert here.reward == there.reward
+        assert here.visited == there.visited
 
 
 def test_rich_text_marks_what_was_clicked():
@@ -288,6 +289,7 @@ texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 kinds = st.sampled_from(["title", "option", "option_name", "asin", "button", "feature", "receipt"])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(kinds, texts), max_size=5))
 def test_html_lets_no_text_become_a_tag(pieces):
     safe = View("item", "x", 1, "P")
@@ -309,6 +311,7 @@ views = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(views)
 def test_an_address_says_where_a_customer_is(view):
     assert view_at(address_of(view)) == view

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandboxgym.sandboxes.webshop import index as index_module
@@ -46,6 +46,7 @@ def test_a_shop_without_a_word_finds_nothing():
     assert found(Search(build([])), "red") == []
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcdefg"), max_size=60), min_size=1, max_size=8))
 def test_scores_are_bm25(documents):
     texts = [" ".join(f"q{letter}" for letter in document) for document in documents]
@@ -57,6 +58,7 @@ def test_scores_are_bm25(documents):
         assert score == pytest.approx(expected[position], rel=1e-5)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12), min_size=1, max_size=40),
     st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8),
