@@ -221,7 +221,7 @@ def _key(key: keys.Key, kind: str, modifiers: int) -> dict[str, Any]:
 async def _noop(actor: Actor, action: Action, _: dict[str, int]) -> None:
     session = actor.session
     # `Session.perform` lets `action_ms` pass after this, as after any action.
-    await session.advance(session.now + max(0.0, action["wait_ms"] - session.options.action_ms))
+    await session.wait(max(0.0, action["wait_ms"] - session.options.action_ms))
 
 
 async def _goto(actor: Actor, action: Action, _: dict[str, int]) -> None:

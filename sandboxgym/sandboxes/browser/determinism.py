@@ -13,8 +13,8 @@ Four parts, all in place before anything of a page runs:
 
 from __future__ import annotations
 
-import asyncio
 import json
+from collections.abc import Awaitable
 from typing import Any
 
 from sandboxgym.sandboxes.browser import scripts
@@ -36,12 +36,15 @@ def script(seed: int, worker_url: str | None = None) -> str:
     return f"{scripts.script('determinism.js')}({json.dumps(settings)});"
 
 
-async def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> None:
-    """Make a page that has not run yet see the world as `options` say."""
+def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> list[Awaitable[Any]]:
+    """Make a page that has not run yet see the world as `options` say.
+
+    All commands are sent at once; what is returned is to be awaited.
+    """
     language = options.locale
     viewport: dict[str, Any] = {"width": options.width, "height": options.height}
     screen = {"screenWidth": options.width, "screenHeight": options.height}
-    await asyncio.gather(
+    return [
         cdp.post(
             "Emulation.setDeviceMetricsOverride",
             **viewport,
@@ -66,12 +69,16 @@ async def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> No
         cdp.post("Runtime.enable"),  # without it we are not told of bindings
         cdp.post("Runtime.addBinding", name=REPORT),
         cdp.post("Page.addScriptToEvaluateOnNewDocument", source=script(options.seed)),
-    )
+    ]
 
 
-async def _set_locale(cdp: CDPSession, locale: str) -> None:
+def _set_locale(cdp: CDPSession, locale: str) -> Awaitable[None]:
+    return _locale_set(cdp.post("Emulation.setLocaleOverride", locale=locale))
+
+
+async def _locale_set(answer: Awaitable[Any]) -> None:
     try:
-        await cdp.send("Emulation.setLocaleOverride", locale=locale)
+        await answer
     except ProtocolError as error:
         if "already in effect" not in error.reason:  # it is, in a popup: by its opener
             raise

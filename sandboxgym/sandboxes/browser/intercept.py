@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
@@ -72,7 +72,7 @@ class Traffic:
         self._redirects = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def watch(self, cdp: CDPSession, main_frame: str) -> None:
+    def watch(self, cdp: CDPSession, main_frame: str) -> Awaitable[Any]:
         """Intercept what a target asks for; `main_frame` is "" for a worker."""
 
         def paused(params: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ class Traffic:
                 self._navigation, self._redirects = params["navigationType"], 0
 
         cdp.on("Page.frameStartedNavigating", navigating)
-        await cdp.send("Fetch.enable", patterns=[{"urlPattern": "*"}])
+        return cdp.post("Fetch.enable", patterns=[{"urlPattern": "*"}])
 
     def begin_action(self) -> None:
         """Forget what the last action brought."""

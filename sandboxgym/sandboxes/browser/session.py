@@ -52,7 +52,7 @@ from sandboxgym.sandboxes.browser.hosting import Host
 from sandboxgym.sandboxes.browser.intercept import Traffic
 from sandboxgym.sandboxes.browser.options import Limits, Options
 from sandboxgym.sandboxes.browser.recorder import Deed, Recorder, Start
-from sandboxgym.sandboxes.browser.settle import EPSILON, Clock, next_frame
+from sandboxgym.sandboxes.browser.settle import EPSILON, Clock, nearest_frame, next_frame
 from sandboxgym.sandboxes.browser.sites import Site
 from sandboxgym.sandboxes.browser.tab import Dialog, Tab
 
@@ -210,6 +210,10 @@ class Session:
                 raise tab.traffic.fault from what_doing_raised
         working.result()
 
+    async def wait(self, ms: float) -> None:
+        """Let virtual time pass, until the frame that is next to the end of it."""
+        await self.advance(nearest_frame(self.now + ms, self.options.frame_ms))
+
     async def advance(self, until: float) -> None:
         """Let virtual time pass in all tabs, frame by frame; only the active one is drawn."""
         while self.now < until - EPSILON:
@@ -286,9 +290,9 @@ class Session:
             await self.advance(until)
         else:
             latest = self.now + self.options.load_ms
-            await self.advance(self.now + self.options.action_ms)
+            await self.wait(self.options.action_ms)
             while any(tab.loading for tab in self.tabs) and self.now < latest:
-                await self.advance(self.now + self.options.frame_ms)
+                await self.advance(next_frame(self.now, self.options.frame_ms))
         await self._tidy()
 
     async def _tidy(self) -> None:
@@ -335,8 +339,7 @@ class Session:
         tab = Tab(cdp, self.options, traffic, clock, opener, self._fail)
         traffic.endless = lambda error: self._fail(tab, error)
         try:
-            await tab.set_up(self._browser.user_agent)
-            await tab.start()
+            await tab.start(self._browser.user_agent)
         except BrowserError as error:
             if opener is None:
                 self._expect(cdp.target_id).set_exception(error)

@@ -12,13 +12,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import math
+from collections.abc import Awaitable
 from typing import Any
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
 from sandboxgym.sandboxes.browser.errors import ClockLostError, TargetGoneError
 
 EPSILON = 1e-6
-_HAIR = 1e-3  # one microsecond: Chromium draws a frame only if it is later than the last
+_MICROSECOND = 1e-3  # Chromium's resolution, in milliseconds
+_CYCLE = 499  # after which frames begin to be late again; half a millisecond in all
 
 
 class Clock:
@@ -41,19 +43,24 @@ class Clock:
         self._sessions: list[CDPSession] = []
         self._granted: asyncio.Future[None] | None = None
 
-    async def add(self, cdp: CDPSession) -> None:
+    def add(self, cdp: CDPSession) -> Awaitable[None]:
         """Stop the time of a page; the first one sets the clock, the others have it already."""
         self._sessions.append(cdp)
         cdp.on("Emulation.virtualTimeBudgetExpired", lambda _: self._passed(None))
         cdp.on("detached", lambda _: self._detached(cdp))
-        if len(self._sessions) == 1:
-            started = await cdp.send(
+        if len(self._sessions) > 1:
+            return asyncio.sleep(0)
+        return self._started(
+            cdp.post(
                 "Emulation.setVirtualTimePolicy",
                 policy="pause",
-                initialVirtualTime=(self._epoch_ms + self.now) / 1000,
+                initialVirtualTime=(self._epoch_ms + self.now) / 1000 + 2e-7,  # it is cut off
             )
-            self._started_at = started["virtualTimeTicksBase"]
-            self._base = self._started_at - self.now
+        )
+
+    async def _started(self, answer: Awaitable[dict[str, Any]]) -> None:
+        self._started_at = (await answer)["virtualTimeTicksBase"]
+        self._base = self._started_at - self.now
 
     def ticks(self, time: float) -> float:
         """What Chromium calls a time."""
@@ -84,7 +91,7 @@ class Clock:
         granted = await cdp.send(
             "Emulation.setVirtualTimePolicy",
             policy="pauseIfNetworkFetchesPending",
-            budget=ms,
+            budget=ms + _MICROSECOND / 10,  # Chromium cuts off what is less than one
             maxVirtualTimeTaskStarvationCount=100_000,
         )
         if granted["virtualTimeTicksBase"] != self._started_at:
@@ -123,7 +130,7 @@ class Frames:
 
     async def draw_next(self) -> None:
         """Draw a frame now, later than the last one by a hair at least."""
-        self._drawn = max(self._clock.now, self._drawn + _HAIR)
+        self._drawn = max(self._clock.now, self._drawn + _MICROSECOND)
         await self._draw()
 
     async def picture(self) -> bytes:
@@ -140,9 +147,27 @@ class Frames:
         )
 
 
+def frame_time(number: int, frame_ms: float) -> float:
+    """When a frame is drawn, in milliseconds since the session began.
+
+    A page that does something at one frame often waits for a whole number of milliseconds, and
+    another frame would be due at exactly the end of that: whether its timer came before or after
+    would be left to chance. So each frame comes a microsecond later than its number says, compared
+    with the one before it.
+    """
+    return number * frame_ms + number % _CYCLE * _MICROSECOND
+
+
 def next_frame(now: float, frame_ms: float) -> float:
-    """The first time after `now` at which a frame is drawn."""
-    return (math.floor(now / frame_ms + EPSILON) + 1) * frame_ms
+    """The first frame after a time."""
+    number = math.floor(now / frame_ms + EPSILON)
+    at = frame_time(number, frame_ms)
+    return at if at > now + EPSILON else frame_time(number + 1, frame_ms)
+
+
+def nearest_frame(time: float, frame_ms: float) -> float:
+    """The frame next to a time."""
+    return frame_time(round(time / frame_ms), frame_ms)
 
 
 class Loading:

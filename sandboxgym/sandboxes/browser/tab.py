@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,39 +103,45 @@ class Tab:
         """Whether it was closed."""
         return self.cdp.closed
 
-    async def set_up(self, user_agent: str) -> None:
-        """Make the page ready before anything runs in it. It waits for `start`."""
-        await asyncio.gather(
-            self.cdp.post("Page.enable"),
-            self.cdp.post("Log.enable"),
-            self.cdp.post("Page.setInterceptFileChooserDialog", enabled=True),
-            self.cdp.post(
+    async def start(self, user_agent: str) -> None:
+        """Make the page ready before anything runs in it, then let it run.
+
+        All commands are sent before one is answered: where a popup is opening its document already,
+        Chromium answers none until the page may run.
+        """
+        cdp = self.cdp
+        first_script = self._post_first_script(None)
+        answers = [
+            cdp.post("Page.enable"),
+            cdp.post("Log.enable"),
+            cdp.post("Page.setInterceptFileChooserDialog", enabled=True),
+            cdp.post(
                 "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
             ),
-            determinism.prepare_page(self.cdp, self.options, user_agent),
-            self.traffic.watch(self.cdp, self.frame_id),
-            self.cdp.post("Runtime.addBinding", name=_FOUND, executionContextName=_WORLD),
-        )
-        await self.put_into_storage(None)
-
-    async def start(self) -> None:
-        """Let the page run."""
-        await self.clock.add(self.cdp)
-        await self.cdp.send("Runtime.runIfWaitingForDebugger")
+            *determinism.prepare_page(cdp, self.options, user_agent),
+            self.traffic.watch(cdp, self.frame_id),
+            cdp.post("Runtime.addBinding", name=_FOUND, executionContextName=_WORLD),
+            self.clock.add(cdp),
+            cdp.post("Runtime.runIfWaitingForDebugger"),
+        ]
+        await asyncio.gather(*answers)
+        self._first_script = (await first_script)["identifier"]
 
     async def put_into_storage(self, storage: dict[str, Any] | None) -> None:
         """Say what each document is to find in its storage; None leaves that alone."""
+        removed = self.cdp.post(
+            "Page.removeScriptToEvaluateOnNewDocument", identifier=self._first_script
+        )
+        self._first_script = (await self._post_first_script(storage))["identifier"]
+        await removed
+
+    def _post_first_script(self, storage: dict[str, Any] | None) -> Awaitable[dict[str, Any]]:
         settings = {"report": _FOUND, "put": storage}
-        if self._first_script:
-            await self.cdp.send(
-                "Page.removeScriptToEvaluateOnNewDocument", identifier=self._first_script
-            )
-        added = await self.cdp.send(
+        return self.cdp.post(
             "Page.addScriptToEvaluateOnNewDocument",
             source=f"{script('document_start.js')}({json.dumps(settings)})",
             worldName=_WORLD,
         )
-        self._first_script = added["identifier"]
 
     def begin_action(self) -> None:
         """Forget what the last action brought."""

@@ -320,8 +320,9 @@ def test_site_without_hooks_replays_and_is_found_out(browser):
     try:
         env.reset(seed=1)
         assert env.fidelity.mechanism == "replay"
+        moment = env.snapshot()
         with pytest.raises(RestoreMismatchError, match="served"):
-            env.restore(env.snapshot())
+            env.spawn().restore(moment)
     finally:
         env.close()
 
