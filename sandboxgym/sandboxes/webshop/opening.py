@@ -22,7 +22,7 @@ from sandboxgym.sandboxes.webshop.shop import Shop
 from sandboxgym.sandboxes.webshop.tagger import tagger as tagger_named
 
 LARGE = 20_000
-_ENOUGH_TO_TELL = 20
+_ENOUGH_TO_TELL = synthetic.DEFAULT_NUMBER
 _LARGE_FILE = 50_000_000  # bytes; a product has some thousands
 
 
@@ -96,7 +96,7 @@ def _source(catalogue: str | Path | None, num_products: int | None) -> Source:
         raise ValueError(f"num_products={num_products}: a shop sells something")
     if catalogue is None:
         number = synthetic.DEFAULT_NUMBER if num_products is None else num_products
-        identity = ["generated", _beginning(), number]
+        identity = ["generated", number, _beginning() if number > LARGE else None]
         return _named(identity, number > LARGE, partial(_generated, number))
     files = original.find_files(catalogue)
     size = files.products.stat().st_size
@@ -107,7 +107,7 @@ def _source(catalogue: str | Path | None, num_products: int | None) -> Source:
 
 @lru_cache(maxsize=1)
 def _beginning() -> str:
-    """Tells this generator from a later one, with other words, that would make other products."""
+    """Tells this generator from a later one, whose files would hold other products."""
     return digest_of(_generated(_ENOUGH_TO_TELL))
 
 
