@@ -105,7 +105,9 @@ def steps(args: argparse.Namespace) -> dict[str, Any]:
         "us_per_step": round(whole, 1),
         "us_per_step_of_owner": round(statistics.median(owner_cpu), 1),
         "us_per_step_bare": round(alone, 1),
-        "us_overhead": round(statistics.median(a - b for a, b in zip(pool_cpu, bare_cpu)), 1),
+        "us_overhead": round(
+            statistics.median(a - b for a, b in zip(pool_cpu, bare_cpu, strict=True)), 1
+        ),
     }
 
 
@@ -174,8 +176,8 @@ def compare_tree(kind: str, rounds: int) -> dict[str, Any]:
                     apart.append(alone)
     steps_of_tree = DEPTH + sum((MEMBERS - 1) * (DEPTH - at) for at in BRANCHES)
     seconds = (
-        [statistics.median(values) for values in zip(*trees)],
-        [statistics.median(values) for values in zip(*apart)],
+        [statistics.median(values) for values in zip(*trees, strict=True)],
+        [statistics.median(values) for values in zip(*apart, strict=True)],
     )
     return {
         "leaves": leaves,
@@ -222,7 +224,7 @@ def repository(folder: Path) -> tuple[Callable[[], gym.Env[Any, Any]], Callable[
         "sed -n 1,60p forking.py",
         "python3 -m py_compile forking.py && echo compiled",
         "sed -i 's/snapshot/snapshot/g' front.py && git diff --stat 2>/dev/null; ls",
-        "python3 -c 'import ast, pathlib; print(len(ast.dump(ast.parse(open(\"env.py\").read()))))'",
+        "python3 -c 'import ast; print(len(ast.dump(ast.parse(open(\"env.py\").read()))))'",
     )
     make = partial(gym.make, "sandboxgym/Repo-v0", repository=str(folder), commit=None)
     return make, lambda lane, depth: commands[(lane + depth) % len(commands)]
@@ -234,8 +236,8 @@ def repository(folder: Path) -> tuple[Callable[[], gym.Env[Any, Any]], Callable[
 def faults(args: argparse.Namespace) -> dict[str, Any]:
     """Episodes with and without kills of workers at random moments; they have to be equal."""
     before = descendants(os.getpid())
-    lanes = 16
-    with sg.ForkPool(make_world, lanes, workers=CORES, patience=20) as pool:
+    make = partial(gym.make, ALFWORLD, source="synthetic", difficulty="easy", num_games=2)
+    with sg.ForkPool(make, 8, workers=CORES, patience=20) as pool:
         start = time.perf_counter()
         undisturbed = play(pool, args.steps, lambda share: None)
         calm = time.perf_counter() - start
