@@ -146,6 +146,13 @@
     { jsHeapSizeLimit: 2 ** 32, totalJSHeapSize: 2 ** 24, usedJSHeapSize: 2 ** 23 }
   ));
 
+  // ---- IndexedDB: we are told that it is used, so that it is looked at.
+  const openDatabase = self.IDBFactory?.prototype.open;
+  replace(self.IDBFactory?.prototype, "open", { open(...what) {
+    report?.(JSON.stringify(["databases"]));
+    return Reflect.apply(openDatabase, this, what);
+  } }.open);
+
   // ---- Going back. A traversal that a page begins would stop Chromium's virtual time for ever, so
   // we do it for the page when time stands still, which is within the present frame.
   if (!isWorker) {
@@ -206,11 +213,14 @@
     }
     replace(self, "WebSocket", WebSocket);
   }
-  for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport",
-                      "WebSocketStream", "SharedWorker"]) {
+  const doors = ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport", "WebSocketStream",
+                 "SharedWorker"];
+  if (isWorker) doors.push("Worker");  // Chromium would not show us what that one asks for
+  for (const name of doors) {
     const Native = self[name];
     if (!Native) continue;
-    const Refused = { [name]: function (...args) { throw refuse(name, args[0] ?? ""); } }[name];
+    const what = isWorker && name === "Worker" ? "Worker of a worker" : name;
+    const Refused = { [name]: function (...args) { throw refuse(what, args[0] ?? ""); } }[name];
     Refused.prototype = Native.prototype;
     replace(self, name, Refused);
   }

@@ -55,6 +55,7 @@ from sandboxgym.sandboxes.browser.recorder import Deed, Recorder, Start
 from sandboxgym.sandboxes.browser.settle import EPSILON, Clock, nearest_frame, next_frame
 from sandboxgym.sandboxes.browser.sites import Site
 from sandboxgym.sandboxes.browser.tab import Dialog, Tab
+from sandboxgym.sandboxes.browser.vault import Vault
 
 __all__ = ["Dialog", "Limits", "Options", "Session", "Tab"]
 
@@ -82,6 +83,8 @@ class Session:
         self.refused: list[str] = []
         self.recorder = Recorder(self, options.epoch_ms)
         self.hands = Hands()
+        self._vault: Vault | None = None
+        self._vault_page: asyncio.Future[CDPSession] | None = None  # while it is on its way
         self._host = Host(site)
         self._turn = asyncio.Lock()
         self._context = ""
@@ -243,8 +246,28 @@ class Session:
         )
 
     async def databases(self) -> list[dict[str, Any]]:
-        """All of IndexedDB, as `indexeddb.js` writes it."""
-        return []
+        """All of IndexedDB, as `indexeddb.js` writes it.
+
+        Raises:
+            UncapturedPageError: It cannot be read.
+        """
+        if not self.recorder.uses_databases:
+            return []
+        return await (await self._opened_vault()).read()
+
+    async def set_databases(self, databases: list[dict[str, Any]]) -> None:
+        """Put back what `databases` returned."""
+        self.recorder.uses_databases = True
+        await (await self._opened_vault()).write(databases)
+
+    async def _opened_vault(self) -> Vault:
+        if self._vault is None:
+            self._vault_page = asyncio.get_running_loop().create_future()
+            await self._browser.new_page(self._context)
+            self._vault = Vault(await self._vault_page)
+            self._vault_page = None
+            await self._vault.open(self.site.origin)
+        return self._vault
 
     def blank_start(self) -> Start | None:
         """Time and mouse of this moment; None where a story cannot begin now.
@@ -320,6 +343,9 @@ class Session:
             self._browser.cdp.post("Target.closeTarget", targetId=cdp.target_id)
             return
         opener_id = target.get("openerId")
+        if self._vault_page is not None and not opener_id:
+            self._vault_page.set_result(cdp)
+            return
         opener = next((tab for tab in self.tabs if tab.frame_id == opener_id), None)
         limit = self.options.limits.tabs
         if opener is not None and len(self.tabs) + len(self._arriving) >= limit:

@@ -218,8 +218,9 @@ class Tab:
 
     async def traverse(self) -> None:
         """Go as far in the history as the page wanted, all its wishes together."""
-        step, self.traversals = sum(self.traversals), []
-        await self.go(step)
+        if self.traversals:
+            step, self.traversals = sum(self.traversals), []
+            await self.go(step)
 
     async def go(self, step: int) -> bool:
         """Go back or forward in the history; False where there is nothing to go to."""
@@ -297,6 +298,8 @@ class Tab:
         kind, *what = json.loads(params["payload"])
         if kind == "traverse":
             self.traversals.append(what[0])
+        elif kind == "databases":
+            self.traffic.recorder.uses_databases = True
         else:
             name, which = what
             self.traffic.refuse(f"{name} ({which}) was refused: it would leave the sandbox")

@@ -1,4 +1,4 @@
-"""The workers of a tab, kept in step with its page.
+"""The workers of a tab, kept in step with its page. (A worker has none itself; it is refused.)
 
 A worker runs in a thread of its own, for which Chromium's virtual time is a clock that stands still
 and nothing more. So whatever it waits for comes only while the page rests, between two frames: then
@@ -31,7 +31,7 @@ class _Worker:
 
 
 class Workers:
-    """All workers of a tab, and theirs.
+    """All workers of a tab.
 
     Args:
         page: The session of the page.
@@ -54,7 +54,7 @@ class Workers:
     async def step(self) -> None:
         """Let all of them do what there is to do at this time."""
         self._all = [worker for worker in self._all if not worker.cdp.closed]
-        for worker in self._all:  # grows where workers start workers
+        for worker in self._all:
             with contextlib.suppress(TargetGoneError):  # it was ended meanwhile
                 await worker.starting
                 await worker.cdp.send(
@@ -65,7 +65,6 @@ class Workers:
         """Start a worker. Until it is, the page that made it stands still."""
         target = params["targetInfo"]
         cdp = self._connection.session(params["sessionId"], target["targetId"])
-        cdp.on("Target.attachedToTarget", self._attached)
         cdp.on("Runtime.bindingCalled", self._reported)
         starting = asyncio.ensure_future(self._start(cdp, target["url"]))
         self._all.append(_Worker(cdp, starting))
@@ -76,7 +75,4 @@ class Workers:
         time = f"{scripts.script('worker_time.js')}({json.dumps({'tick': _TICK})});"
         for source in (time, determinism.script(self._seed, url)):
             await cdp.send("Runtime.evaluate", expression=source)
-        await cdp.send(
-            "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True
-        )
         await cdp.send("Runtime.runIfWaitingForDebugger")

@@ -82,7 +82,7 @@ class Driver:
         loop.run(self.session.perform(None, doing), 60)
 
     def wait(self, ms: float) -> None:
-        loop.run(self.session.advance(self.session.now + ms), 60)
+        loop.run(self.session.wait(ms), 60)
 
     def value(self, expression: str) -> Any:
         """Of an expression in the page's own world."""
