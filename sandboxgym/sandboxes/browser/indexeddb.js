@@ -117,9 +117,35 @@
         const index = store.index(name);
         return {name, path: index.keyPath, unique: index.unique, multi: index.multiEntry};
       });
-      stores.push({name: store.name, path: store.keyPath, auto: store.autoIncrement, indexes, records});
+      const next = store.autoIncrement ? await next_key(database, store.name) : null;
+      stores.push({name: store.name, path: store.keyPath, auto: store.autoIncrement, next, indexes, records});
     }
     return stores;
+  }
+
+  // Only adding a record tells what key it gets; a transaction that is aborted takes that back.
+  async function next_key(database, name) {
+    const transaction = database.transaction(name, "readwrite");
+    const ended = new Promise(resolve => { transaction.onabort = resolve; });
+    const key = await done(transaction.objectStore(name).add({}));
+    transaction.abort();
+    await ended;
+    return key;
+  }
+
+  // Makes the next record get a certain key: that of the one before it is used up.
+  function use_up(store, key) {
+    const record = {};
+    if (store.keyPath === null) store.put(record, key);
+    else {
+      let place = record;
+      const names = store.keyPath.split(".");
+      const last = names.pop();
+      for (const name of names) place = place[name] = {};
+      place[last] = key;
+      store.put(record);
+    }
+    store.delete(key);
   }
 
   async function load() {
@@ -138,11 +164,12 @@
       if (names.length) {
         const transaction = database.transaction(names, "readwrite");
         const whole = finished(transaction);
-        for (const store of saved.stores)
-          for (const [key, value] of store.records) {
-            const target = transaction.objectStore(store.name);
+        for (const store of saved.stores) {
+          const target = transaction.objectStore(store.name);
+          if (store.next > 1) use_up(target, store.next - 1);
+          for (const [key, value] of store.records)
             store.path === null ? target.put(unpack(value, []), unpack(key, [])) : target.put(unpack(value, []));
-          }
+        }
         await whole;
       }
       database.close();

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
-from sandboxgym.sandboxes.browser.errors import ProtocolError
+from sandboxgym.sandboxes.browser.errors import ProtocolError, UncapturedPageError
 from sandboxgym.sandboxes.browser.recording import Exchange
 from sandboxgym.sandboxes.browser.settle import EPSILON
 from sandboxgym.sandboxes.browser.sites import Request, Response
@@ -113,6 +113,7 @@ class Recorder:
     Attributes:
         story: Up to now.
         replay: Answers in place of the site while it is not None.
+        uses_databases: Whether a page has opened a database since the session began.
         broken: Why the story says no longer what the present state came from, or None.
     """
 
@@ -120,6 +121,7 @@ class Recorder:
         self._epoch_ms = epoch_ms
         self.story = Story()
         self.replay: Responder | None = None
+        self.uses_databases = False
         self.broken: str | None = None
         self._before: Story | None = None  # the story before this one
         self._stage = stage
@@ -158,7 +160,10 @@ class Recorder:
         start.referrer = request.headers.get("referer", "")
         start.history = [entry["url"] for entry in entries]
         start.cookies = [lasting(cookie) for cookie in await self._stage.cookies()]
-        start.databases = await self._stage.databases()
+        try:
+            start.databases = await self._stage.databases()
+        except UncapturedPageError:
+            return
         self._coming = start
 
     def served(

@@ -121,7 +121,8 @@ async def retell(moment: Moment, site: Site, options: Options) -> Episode:
         await _check(episode, moment)
     except BaseException as error:
         await episode.close()
-        if isinstance(error, BrowserError) and not isinstance(error, BrowserLostError):
+        told_wrongly = isinstance(error, BrowserError | UncapturedPageError)
+        if told_wrongly and not isinstance(error, BrowserLostError):
             raise UnfaithfulTellingError(str(error)) from error
         raise
     return episode
@@ -158,7 +159,7 @@ async def _set_the_stage(session: Session, start: Start) -> None:
         session.hands.x, session.hands.y = start.mouse
         await tab.mouse("mouseMoved", *start.mouse)
     if start.databases:
-        raise UnfaithfulTellingError("IndexedDB")
+        await session.set_databases(start.databases)
     if start.storage:
         await tab.put_into_storage(start.storage)
 
