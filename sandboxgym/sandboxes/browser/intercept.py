@@ -197,6 +197,7 @@ class Traffic:
             return None
         if _is_file(response):
             self.refuse(f"the download of {request.url} was refused")
+            self.recorder.served(request, response, navigates=True, brings_document=False)
             return None
         brings_document = not is_redirect(response) and response.status not in NO_DOCUMENT
         self.recorder.served(request, response, navigates=True, brings_document=brings_document)
