@@ -4,7 +4,7 @@ Called by `fork_latency.py --sandbox repo`. The tree has 200 MB in 10,000 files,
 before and after. Times are in milliseconds: median, 10th and 90th percentile. Between any two
 snapshots a command changes a file, and all parts of a run take turns, so that what else the
 machine does falls on all alike. Processor time is measured too: it says what an idle machine would
-need, also where this one is not.
+need, also where this one is not. Where Docker cannot be measured, the result says so and why.
 """
 
 from __future__ import annotations
@@ -46,20 +46,17 @@ def repo_fork_latencies(calls: int = 20, files: int = FILES) -> dict[str, Any]:
         copied = result["copy_of_the_tree"]["copy_ms"]["median"]
         deepest = result["overlay"]["depths"][-1]
         result["copy_over_snapshot"] = round(copied / deepest["snapshot_ms"]["median"], 1)
-        docker = docker_latencies(tree)
-        if docker is not None:
-            result["docker"] = docker
+        result["docker"] = docker_latencies(tree)
     return result
 
 
-def docker_latencies(tree: Path) -> dict[str, Any] | None:
-    """The same with Docker, or None where there is none."""
+def docker_latencies(tree: Path) -> dict[str, Any]:
+    """The same with Docker; where it is not measured, that and why."""
     try:
         from benchmarks.docker_forks import docker_fork_latencies
-    except ImportError:
-        return None
-    result: dict[str, Any] = docker_fork_latencies(tree)
-    return result
+    except ImportError as error:
+        return {"measured": False, "why_not": str(error)}
+    return docker_fork_latencies(tree)
 
 
 def write_tree(tree: Path, files: int) -> None:
@@ -121,8 +118,11 @@ def at_depth(backend: OverlayBackend, sandbox: Any, calls: int) -> dict[str, Any
 
 
 def fork(backend: OverlayBackend, moment: Any) -> list[Any]:
-    """Eight sandboxes that go on from a moment."""
-    return [backend.fork(moment) for _ in range(FORKS)]
+    """Eight sandboxes that go on from a moment, all of them started."""
+    forks = [backend.fork(moment) for _ in range(FORKS)]
+    for one in forks:
+        one.ready()
+    return forks
 
 
 def processor_times(tree: Path, cache: Path, calls: int) -> dict[str, float]:

@@ -56,7 +56,11 @@ def daemon() -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(60)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -6,6 +6,7 @@ import gc
 import signal
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -13,7 +14,7 @@ from sandboxgym.core.errors import DataNotFoundError, SnapshotCorruptError, Spec
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from sandboxgym.sandboxes.repo.docker import backend as docker_backend
 from sandboxgym.sandboxes.repo.docker import owners
-from sandboxgym.sandboxes.repo.docker.backend import DockerBackend
+from sandboxgym.sandboxes.repo.docker.backend import DiskNotKeptWarning, DockerBackend
 from sandboxgym.sandboxes.repo.docker.images import base_of_image
 from tests.sandboxes.repo.conftest import make_overlay_backend
 from tests.sandboxes.repo.docker_daemon import IMAGE
@@ -73,6 +74,21 @@ def test_close_removes_containers_and_images(docker_address):
         sandbox.run("true")
 
 
+def test_a_disk_is_limited_or_it_is_told_that_it_is_not(docker_address):
+    limits = Limits(seconds=60.0, disk=2**26)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with DockerBackend(limits, docker_address) as backend:
+            sandbox = backend.create(backend.base(IMAGE))
+            sandbox.run("head -c 100M /dev/zero > big")
+            size = int(sandbox.run("stat -c %s big").output)
+            kept = backend.containers.keeps_disk
+    assert kept == (size < 100 * 2**20)
+    named = [str(one.message) for one in told if one.category is DiskNotKeptWarning]
+    assert len(named) == (0 if kept else 1)
+    assert all("disk=67108864 is not kept" in message for message in named)
+
+
 def test_images_are_removed_when_no_checkpoint_refers_to_them(backend, base):
     with backend.create(base) as sandbox:
         moments = []
@@ -84,7 +100,7 @@ def test_images_are_removed_when_no_checkpoint_refers_to_them(backend, base):
         sandbox.restore(moments[0])
         del moments
         gc.collect()
-        backend._sweep()
+        backend.sweep()
         assert made_by(backend) == (1, 2)
         assert sandbox.run("cat file").output == "0\n"
 
@@ -141,7 +157,7 @@ def test_long_chains_are_made_one_layer(backend, base, monkeypatch):
             "8\n9\n8\n8\n/repo\n"
         )
     del moment, sandbox
-    backend._sweep()
+    backend.sweep()
     assert made_by(backend) == (0, 1)
 
 

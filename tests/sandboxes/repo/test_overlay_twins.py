@@ -15,7 +15,7 @@ def backend():
         yield backend
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
 def test_forks_differ_in_nothing_from_a_twin(backend, base_cache, tmp_path_factory, seed):
     base = make_base(tmp_path_factory.mktemp("twins"), base_cache)
     result = compare(backend, base, rounds=20, seed=seed, big_mib=2)

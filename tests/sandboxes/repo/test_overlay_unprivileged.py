@@ -13,6 +13,8 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 NOBODY = 65534
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "-m", "not slow and not peers")
+SECONDS = 280
 
 
 def readable_by_others(path: Path) -> bool:
@@ -44,7 +46,7 @@ def test_all_that_holds_for_root_holds_for_a_user(python, file):
     with tempfile.TemporaryDirectory() as home:  # not pytest's, which is closed to other users
         os.chown(home, NOBODY, NOBODY)
         done = subprocess.run(
-            [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", HERE / file],
+            [python, *PYTEST, HERE / file],
             cwd=ROOT,
             user=NOBODY,
             group=NOBODY,
@@ -59,7 +61,7 @@ def test_all_that_holds_for_root_holds_for_a_user(python, file):
             capture_output=True,
             text=True,
             check=False,
-            timeout=600,
+            timeout=SECONDS,
         )
     last = done.stdout.strip().rpartition("\n")[2]
     if done.returncode == 0 and "passed" not in last:

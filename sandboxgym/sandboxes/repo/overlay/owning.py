@@ -80,6 +80,7 @@ class OwnedKeeper:
                     wire.send(self._connection, request)
                     wire.send_socket(self._connection, other)
             except OSError as error:
+                connection.close()
                 raise SandboxError("the keeper of this backend was lost: make another") from error
         self._send_dropped()
         return connection
