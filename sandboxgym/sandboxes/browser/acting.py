@@ -62,7 +62,7 @@ class Actor:
 
     async def move(self, x: float, y: float) -> None:
         """Move the mouse, with the frame in which the page sees it."""
-        self.hands.x, self.hands.y = x, y
+        self.hands.x, self.hands.y, self.hands.seen = x, y, True
         await self.tab.mouse(
             "mouseMoved", x, y, buttons=self.hands.buttons, modifiers=self.modifiers
         )
@@ -167,7 +167,8 @@ class Actor:
         for quad in found["quads"]:
             xs, ys = quad[0::2], quad[1::2]
             if max(xs) - min(xs) > 0 and max(ys) - min(ys) > 0:
-                return sum(xs) / 4, sum(ys) / 4
+                # Whole pixels: the width of a text may differ in the last bits from time to time.
+                return float(round(sum(xs) / 4)), float(round(sum(ys) / 4))
         raise ImpossibleActionError("the element cannot be seen: it has no area")
 
     async def tell(self, node: int, what: str, argument: Any = None) -> str:

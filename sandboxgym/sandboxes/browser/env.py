@@ -36,7 +36,7 @@ from sandboxgym.sandboxes.browser.observation import (
     pixels,
 )
 from sandboxgym.sandboxes.browser.options import Options
-from sandboxgym.sandboxes.browser.sites import Site, WSGISite
+from sandboxgym.sandboxes.browser.sites import Site, site_factory
 from sandboxgym.sandboxes.browser.snapshotting import (
     Moment,
     UnfaithfulTellingError,
@@ -342,17 +342,6 @@ class Held:
             return cls(Moment.from_data(moment), int(seed), (start, goal), tuple(messages))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise SnapshotCorruptError(f"this is no moment of a browser ({error!r})") from error
-
-
-def site_factory(site: Any) -> Callable[[], Site]:
-    """What makes the site of an environment, from what its user gave."""
-    make = _named(site) if isinstance(site, str) else site
-
-    def made() -> Site:
-        app = make()
-        return app if hasattr(app, "respond") else WSGISite(app)
-
-    return made
 
 
 def _named(name: str) -> Any:

@@ -63,7 +63,8 @@
   const hovered = [...document.querySelectorAll(":hover")].pop();
   const animations = document.getAnimations().map(animation => [
     animation.animationName || animation.transitionProperty || animation.id,
-    path(animation.effect && animation.effect.target), animation.playState, animation.currentTime,
+    path(animation.effect && animation.effect.target), animation.playState,
+    Math.round(animation.currentTime),
   ]);
   return {
     url: location.href,

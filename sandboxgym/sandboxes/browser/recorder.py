@@ -13,6 +13,7 @@ after one that wrote its own history (`pushState`).
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from dataclasses import dataclass, field, replace
@@ -20,10 +21,12 @@ from typing import Any, Protocol
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
 from sandboxgym.sandboxes.browser.errors import ProtocolError, UncapturedPageError
+from sandboxgym.sandboxes.browser.hands import Hands
 from sandboxgym.sandboxes.browser.recording import Exchange
 from sandboxgym.sandboxes.browser.settle import EPSILON
 from sandboxgym.sandboxes.browser.sites import Request, Response
 
+_TRIES, _PAUSE_S = 50, 0.01
 _OF_COOKIES = ("name", "value", "domain", "path", "httpOnly", "secure", "sameSite", "priority")
 _FAR_FUTURE = 4_102_444_800.0  # the year 2100
 MAX_HISTORY = 40  # Chromium drops the oldest entry beyond 50
@@ -43,6 +46,7 @@ class Start:
             "name".
         databases: What `indexeddb.js` dumped.
         mouse: Where the mouse was.
+        mouse_seen: Whether the document before has seen it there.
     """
 
     time: float = 0.0
@@ -53,6 +57,7 @@ class Start:
     storage: dict[str, Any] = field(default_factory=dict)
     databases: list[dict[str, Any]] = field(default_factory=list)
     mouse: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    mouse_seen: bool = False
 
 
 @dataclass
@@ -93,6 +98,8 @@ class Responder(Protocol):
 
 class Stage(Protocol):
     """What a recorder asks of the session that it records."""
+
+    hands: Hands
 
     async def cookies(self) -> list[dict[str, Any]]:
         """All cookies."""
@@ -139,9 +146,8 @@ class Recorder:
             navigation: Chromium's type of it, "differentDocument" for a plain one.
         """
         self._coming, self._chain = None, []
-        try:
-            history = await cdp.send("Page.getNavigationHistory")
-        except ProtocolError:  # one document follows another before that has arrived
+        history = await _history(cdp)
+        if history is None:
             self._document_is_plain = False
             return
         index, entries = history["currentIndex"], history["entries"]
@@ -200,6 +206,7 @@ class Recorder:
     def found(self, payload: str) -> None:
         """What `document_start.js` reported of a main document that begins."""
         found = json.loads(payload)
+        self._stage.hands.seen = False
         start = self.story.start
         if start.storage or not start.url:
             return  # not the document that the story begins with
@@ -228,6 +235,16 @@ class Recorder:
     def did(self, deed: Deed) -> None:
         """An action begins."""
         self.story.deeds.append(deed)
+
+
+async def _history(cdp: CDPSession) -> dict[str, Any] | None:
+    """The history of a tab. While its last document is still arriving it cannot be had."""
+    for _ in range(_TRIES):
+        try:
+            return await cdp.send("Page.getNavigationHistory")
+        except ProtocolError:
+            await asyncio.sleep(_PAUSE_S)
+    return None
 
 
 def lasting(cookie: dict[str, Any]) -> dict[str, Any]:

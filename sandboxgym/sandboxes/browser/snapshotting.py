@@ -155,9 +155,10 @@ async def _set_the_stage(session: Session, start: Start) -> None:
     await session.set_cookies(start.cookies)
     for url in start.history[1:]:  # the first is the empty tab itself
         await tab.pass_through(url)
-    if start.mouse != [0.0, 0.0]:
-        session.hands.x, session.hands.y = start.mouse
+    session.hands.x, session.hands.y = start.mouse
+    if start.mouse_seen:
         await tab.mouse("mouseMoved", *start.mouse)
+        session.hands.seen = True
     if start.databases:
         await session.set_databases(start.databases)
     if start.storage:
