@@ -1,4 +1,4 @@
-"""The workers of a tab, kept in step with its page. (A worker has none itself; it is refused.)
+"""The workers of a tab, kept in step with its page; a worker is refused workers of its own.
 
 A worker runs in a thread of its own, for which Chromium's virtual time is a clock that stands still
 and nothing more. So whatever it waits for comes only while the page rests, between two frames: then
