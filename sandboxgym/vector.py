@@ -21,8 +21,9 @@ from sandboxgym.core.errors import EpisodeEndedError, LaneBusyError, NotResetErr
 from sandboxgym.core.snapshot import Snapshot
 from sandboxgym.pool.handles import SnapshotHandle
 from sandboxgym.pool.infos import add_info
+from sandboxgym.pool.layout import EnvMaker
 from sandboxgym.pool.messages import Call, Command, Reset, Restore, SetAttribute, Step, Take
-from sandboxgym.pool.pool import EnvMaker, ForkPool
+from sandboxgym.pool.pool import ForkPool
 
 VectorStep = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 

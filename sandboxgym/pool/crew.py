@@ -11,7 +11,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import cloudpickle
@@ -19,71 +18,15 @@ import cloudpickle
 from sandboxgym.core.errors import LaneHungError, LanePoisonedError, WorkerLostError
 from sandboxgym.pool.backend import Backend, Link
 from sandboxgym.pool.failure import rebuilt
-from sandboxgym.pool.handles import SnapshotHandle
-from sandboxgym.pool.lanes import Lane, Order, settle
-from sandboxgym.pool.messages import (
-    Command,
-    Introduction,
-    Reset,
-    Restore,
-    Take,
-    act,
-    decode,
-    envelope,
-    opened,
-)
+from sandboxgym.pool.lanes import Order, settle
+from sandboxgym.pool.messages import act, decode, envelope, opened
+from sandboxgym.pool.planning import acts_for
+from sandboxgym.pool.posts import Post
 from sandboxgym.pool.recovery import LaneRestarted
 from sandboxgym.pool.signals import undisturbed
 
 _GREETING = 0
 """The number of the order that nobody gives: to build the environments."""
-
-
-@dataclass(eq=False)
-class Post:
-    """What one worker after the other is in charge of: some lanes.
-
-    Attributes:
-        number: Its number in the pool.
-        makers: What makes its lanes' environments, pickled.
-        lanes: The lanes.
-        link: The connection to the present worker; None where there is none yet.
-        greeted: Whether that has built its environments.
-        introductions: What the worker said of them.
-        hot: Keys of the snapshots that the worker holds.
-        given: Orders that it is at work on, by number, in the order in which they were given.
-        careful: Orders that are given one by one.
-        heard: When there was the last sign of life from it.
-        limit: How long it may be without one, while it is at work; None for any time.
-        failed: How many workers in a row ended before they had built the environments.
-        failure: Why there is no worker, where there is none.
-        forgotten: Keys of snapshots that the worker need not hold any more.
-    """
-
-    number: int
-    makers: bytes
-    lanes: list[Lane]
-    link: Link | None = None
-    greeted: bool = False
-    introductions: list[Introduction] = field(default_factory=list)
-    hot: set[int] = field(default_factory=set)
-    given: dict[int, Order] = field(default_factory=dict)
-    careful: deque[Order] = field(default_factory=deque)
-    heard: float = 0.0
-    limit: float | None = None
-    failed: int = 0
-    failure: Exception | None = None
-    forgotten: set[int] = field(default_factory=set)
-
-    @property
-    def at_work(self) -> bool:
-        """Whether there is something to be heard from it."""
-        return self.link is not None and (bool(self.given) or not self.greeted)
-
-    @property
-    def deadline(self) -> float:
-        """Until when there has to be the next sign of life."""
-        return math.inf if self.limit is None else self.heard + self.limit
 
 
 class Crew:
@@ -188,10 +131,10 @@ class Crew:
             post.heard = time.monotonic()  # it was idle until now
         for order in orders:
             place = None if order.lane is None else order.lane.place
-            message.append([order.number, place, _acts(order, post)])
+            message.append([order.number, place, acts_for(order, post.hot)])
             post.given[order.number] = order
         if post.greeted:
-            post.limit = _longest(post)
+            post.allow()
         assert post.link is not None
         try:
             post.link.send(envelope(message))
@@ -219,7 +162,7 @@ class Crew:
         """Note that a worker has built its environments, or why not."""
         if error is None:
             post.greeted, post.failed, post.failure = True, 0, None
-            post.limit = _longest(post)
+            post.allow()
             post.introductions = cloudpickle.loads(introductions)
         else:
             self._give_up(post, rebuilt(decode(error), None))
@@ -300,52 +243,6 @@ class Crew:
         if timeout is not None:
             left = min(left, timeout)
         return None if math.isinf(left) else left
-
-
-def _longest(post: Post) -> float | None:
-    """How long a worker may be at any one of the orders that it was given."""
-    if any(order.lane is None for order in post.given.values()):
-        limits = [lane.limit for lane in post.lanes]
-    else:
-        limits = [order.limit for order in post.given.values()]
-    return None if None in limits else max((limit or 0.0 for limit in limits), default=0.0)
-
-
-def _acts(order: Order, post: Post) -> list[bytes]:
-    """The acts that do an order, after those that bring about what it needs."""
-    lane, command = order.lane, order.command
-    acts: list[bytes] = []
-    order.rebuilds, order.brings = False, None
-    if lane is None:
-        return [order.act]
-    if lane.lost is not None:
-        acts += lane.settings
-    if isinstance(command, Restore):
-        assert isinstance(command.snapshot, SnapshotHandle)
-        acts += _bring(command.snapshot, order, post)
-    elif lane.lost is not None and lane.moment is not None and not _starts_anew(command):
-        order.rebuilds = True
-        acts.append(act("rebuild", lane.moment.path(), lane.seen))
-    if isinstance(command, Take):
-        order.brings = order.key
-        post.hot.add(order.key)
-    return [*acts, order.act]
-
-
-def _bring(handle: SnapshotHandle, order: Order, post: Post) -> list[bytes]:
-    """Acts that bring a snapshot to a worker that does not hold it."""
-    if handle.key in post.hot:
-        return []
-    order.brings = handle.key
-    post.hot.add(handle.key)
-    if handle.blob is not None:
-        return [act("put", handle.key, handle.blob)]
-    return [act("rebuild", handle.moment.path(), handle.seen), act("keep", handle.key)]
-
-
-def _starts_anew(command: Command | None) -> bool:
-    """Whether what a command does depends on nothing that was before."""
-    return isinstance(command, Reset) and command.seed is not None
 
 
 def _poisoned(order: Order, reason: str, hung: bool) -> WorkerLostError:

@@ -5,27 +5,21 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
-
-import cloudpickle
-import gymnasium as gym
 
 from sandboxgym.core.errors import (
     LaneBusyError,
     NoFreeLaneError,
     PoolClosedError,
-    ReproductionError,
-    SpecMismatchError,
     StateEncodingError,
 )
 from sandboxgym.core.snapshot import Snapshot
-from sandboxgym.core.stack import AnyEnv
 from sandboxgym.pool.backend import Backend
-from sandboxgym.pool.crew import Crew, Post
+from sandboxgym.pool.crew import Crew
 from sandboxgym.pool.handles import SnapshotHandle
 from sandboxgym.pool.lanes import Lane, Order, act_of
+from sandboxgym.pool.layout import EnvMaker, divide, limits_of, makers_of
 from sandboxgym.pool.local import LocalBackend
 from sandboxgym.pool.messages import (
     Command,
@@ -35,16 +29,14 @@ from sandboxgym.pool.messages import (
     Step,
     Stepped,
     Take,
-    act,
-    pack,
-    seen_of,
     stepped,
     unpack,
 )
-from sandboxgym.pool.recovery import LaneRestarted, Moment
+from sandboxgym.pool.posts import Post
+from sandboxgym.pool.recovery import LaneRestarted
 from sandboxgym.pool.signals import undisturbed
+from sandboxgym.pool.transfers import Transfers
 
-EnvMaker: TypeAlias = str | Callable[[], AnyEnv]
 OnError: TypeAlias = Literal["raise", "return"]
 
 
@@ -94,11 +86,11 @@ class ForkPool:
         patience: int = 3,
         backend: Literal["local"] | Backend[Any] = "local",
     ) -> None:
-        makers = _makers(env, lanes, env_kwargs or {})
-        limits = _limits(time_limit, len(makers))
+        makers = makers_of(env, lanes, env_kwargs or {})
+        limits = limits_of(time_limit, len(makers))
         self._owner = os.getpid()
         self._lanes = [Lane(number, 0, limit) for number, limit in enumerate(limits)]
-        posts = _posts(self._lanes, makers, workers)
+        posts = divide(self._lanes, makers, workers)
         self._post_of = {lane.number: post for post in posts for lane in post.lanes}
         self._numbers = itertools.count(1)
         self._done: dict[int, Order] = {}
@@ -107,6 +99,7 @@ class ForkPool:
         self._crew = Crew(
             LocalBackend() if backend == "local" else backend, posts, building, patience
         )
+        self._transfers = Transfers(self._crew, self._post_of, self._numbers, self._hear)
         try:
             self._crew.greet()
         except BaseException:
@@ -136,7 +129,7 @@ class ForkPool:
         Raises:
             NoFreeLaneError: All are in use.
         """
-        return self._take_free(1, self._homes(near))[0]
+        return self._take_free(1, [] if near is None else self._transfers.homes(near))[0]
 
     def release(self, *lanes: int) -> None:
         """Give lanes back, in whatever state they are."""
@@ -204,10 +197,10 @@ class ForkPool:
         Raises:
             LaneBusyError: It has to be made again, and all lanes are at work.
         """
-        if snapshot.blob is None and not self._homes(snapshot):
+        self._transfers.fetch([snapshot])
+        if snapshot.blob is None:  # no worker has it any more
             self._make_again(snapshot)
-        if snapshot.blob is None:
-            (order,) = self._fetch_all([snapshot])
+            (order,) = self._transfers.fetch([snapshot])
             if order.error is not None:
                 raise order.error
         assert snapshot.blob is not None
@@ -215,13 +208,7 @@ class ForkPool:
 
     def put(self, snapshot: Snapshot) -> SnapshotHandle:
         """Give the pool a snapshot, to be restored often."""
-        blob = pack(snapshot)
-        moment = Moment(act("load", blob), step=snapshot.step)
-        handle = SnapshotHandle(
-            next(self._numbers), moment, seen_of(snapshot.last), self._crew.dropped
-        )
-        handle.blob = blob
-        return handle
+        return self._transfers.put(snapshot)
 
     # --- Many things at once ---------------------------------------------------------------------
 
@@ -246,9 +233,9 @@ class ForkPool:
     def send(self, commands: Mapping[int, Command]) -> None:
         """Begin one thing in each of some lanes, without waiting; `receive` brings the results."""
         self._check_usable()
-        given = self._with_handles(commands)
+        given = self._transfers.with_handles(commands)
         orders = [self._order(number, command) for number, command in given.items()]
-        self._bring(given)
+        self._transfers.bring(given)
         with undisturbed():
             for order in orders:
                 assert order.lane is not None
@@ -377,59 +364,6 @@ class ForkPool:
             self._lanes[number].in_use = True
         return taken
 
-    # --- Snapshots on their way ------------------------------------------------------------------
-
-    def _homes(self, handle: SnapshotHandle | None) -> list[Post]:
-        """The workers that hold a snapshot."""
-        if handle is None:
-            return []
-        return [post for post in self._crew.posts if handle.key in post.hot]
-
-    def _with_handles(self, commands: Mapping[int, Command]) -> dict[int, Command]:
-        """The commands, with handles in the place of snapshots that came from outside."""
-        put: dict[int, SnapshotHandle] = {}
-        given: dict[int, Command] = {}
-        for lane, command in commands.items():
-            if isinstance(command, Restore):
-                snapshot = command.snapshot
-                if isinstance(snapshot, Snapshot):
-                    if id(snapshot) not in put:
-                        put[id(snapshot)] = self.put(snapshot)
-                    command = Restore(put[id(snapshot)], command.seed)
-                elif snapshot.dropped is not self._crew.dropped:
-                    raise SpecMismatchError(
-                        "the handle is of another pool: pass what fetch() of that one returns"
-                    )
-            given[lane] = command
-        return given
-
-    def _bring(self, commands: Mapping[int, Command]) -> None:
-        """Fetch the snapshots that are to be restored where they are not."""
-        missing = {}
-        for lane, command in commands.items():
-            if isinstance(command, Restore):
-                handle = command.snapshot
-                assert isinstance(handle, SnapshotHandle)
-                homes = self._homes(handle)
-                if homes and self._post_of[lane] not in homes and handle.blob is None:
-                    missing[handle.key] = handle
-        if missing:
-            self._fetch_all(list(missing.values()))
-
-    def _fetch_all(self, handles: Sequence[SnapshotHandle]) -> list[Order]:
-        """Get snapshots as bytes; the order of one that cannot be had ends with an error."""
-        orders = []
-        for handle in handles:
-            order = Order(next(self._numbers), None, None, act("fetch", handle.key))
-            orders.append(order)
-            with undisturbed():
-                self._crew.give([(self._homes(handle)[0], order)])
-        while not all(order.done for order in orders):
-            self._hear(None)
-        for order, handle in zip(orders, handles, strict=True):
-            handle.blob = order.result
-        return orders
-
     def _make_again(self, handle: SnapshotHandle) -> None:
         """Have a lane make a snapshot again whose workers were lost; it then goes on as it was."""
         lane = next((lane for lane in self._lanes if not lane.in_use), None)
@@ -443,55 +377,3 @@ class ForkPool:
         before = self.snapshot(lane.number)
         self._one(lane.number, Restore(handle))
         self._one(lane.number, Restore(before))
-
-
-def _makers(
-    env: EnvMaker | Sequence[EnvMaker], lanes: int | None, kwargs: dict[str, Any]
-) -> list[Callable[[], AnyEnv]]:
-    """What makes the environment of each lane; one and the same object where that is the same."""
-    if isinstance(env, str) or callable(env):
-        if lanes is None or lanes < 1:
-            raise ValueError(f"a pool has one lane or more; got lanes={lanes}")
-        return [_maker(env, kwargs)] * lanes
-    if lanes not in (None, len(env)) or not env:
-        raise ValueError(f"there are {len(env)} makers of environments, and lanes={lanes}")
-    return [_maker(one, kwargs) for one in env]
-
-
-def _maker(env: EnvMaker, kwargs: dict[str, Any]) -> Callable[[], AnyEnv]:
-    if isinstance(env, str):
-        return partial(gym.make, env, **kwargs)
-    if kwargs:
-        raise ValueError("env_kwargs are for ids: let the function pass its own arguments")
-    return env
-
-
-def _limits(given: float | Sequence[float | None] | None, lanes: int) -> list[float | None]:
-    if given is None or isinstance(given, int | float):
-        return [given] * lanes
-    if len(given) != lanes:
-        raise ValueError(f"{len(given)} time limits were given for {lanes} lanes")
-    return list(given)
-
-
-def _posts(
-    lanes: Sequence[Lane], makers: Sequence[Callable[[], AnyEnv]], workers: int | None
-) -> list[Post]:
-    """Divide the lanes among the workers, each with a block of them."""
-    count = min(len(lanes), len(os.sched_getaffinity(0)) if workers is None else workers)
-    if count < 1:
-        raise ValueError(f"a pool has one worker or more; got workers={workers}")
-    posts = []
-    for number in range(count):
-        own = range(len(lanes) * number // count, len(lanes) * (number + 1) // count)
-        for place, lane in enumerate(own):
-            lanes[lane].place = place
-        try:
-            pickled = cloudpickle.dumps([makers[lane] for lane in own])
-        except Exception as error:
-            raise ReproductionError(
-                f"what makes the environments cannot be sent to a worker ({type(error).__name__}: "
-                f"{error}): let it refer to nothing but what it can import, and plain data"
-            ) from error
-        posts.append(Post(number, pickled, [lanes[lane] for lane in own]))
-    return posts
