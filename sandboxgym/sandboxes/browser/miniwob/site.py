@@ -11,14 +11,15 @@ from sandboxgym.sandboxes.browser.miniwob.tasks import Task, folder
 from sandboxgym.sandboxes.browser.sites import ORIGIN, Request, Response
 
 # Appended to the task's page. It does what MiniWoB++'s own environment does with a page that has
-# loaded, and leaves no trace. The timer lets the page's own `load` handlers be first.
+# loaded, and leaves no trace. The episode begins after the page's own `load` handlers, and always
+# at the same virtual time: when a page has loaded, Chromium's clock may be at 10 or at 20 ms.
 _START = """<script>
 addEventListener("load", () => setTimeout(() => {
   core.hideDisplay();
   Math.seedrandom(%s);
   core.setDataMode(%s);
   core.startEpisodeReal();
-}));
+}, Math.max(0, 70 - performance.now())));
 document.currentScript.remove();
 </script>"""
 
