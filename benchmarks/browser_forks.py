@@ -164,10 +164,19 @@ def main() -> None:
             if result != "exact":
                 reasons.append({"page": page, "seed": seed, "result": result, "why": why})
                 print(f"{done}: {page} (seed {seed}): {result}: {why}", flush=True)
+        if arguments.json:  # as far as it got: a run may take hours
+            arguments.json.write_text(json.dumps(report(counts, times, reasons), indent=2) + "\n")
     env.close()
+    said = report(counts, times, reasons)
+    print(json.dumps({key: said[key] for key in ("trips", "total", "ms")}, indent=2))
+
+
+def report(
+    counts: dict[str, Counter[str]], times: dict[str, list[float]], reasons: list[dict[str, Any]]
+) -> dict[str, Any]:
     total = sum(counts.values(), Counter())
-    report = {
-        "trips": arguments.trips,
+    return {
+        "trips": sum(total.values()),
         "total": dict(total),
         "pages": {page: dict(count) for page, count in counts.items()},
         "ms": {
@@ -179,9 +188,6 @@ def main() -> None:
         },
         "reasons": reasons,
     }
-    print(json.dumps({key: report[key] for key in ("trips", "total", "ms")}, indent=2))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -182,6 +182,11 @@ class BrowserEnv(ForkableEnv[Observation, str]):
         png: bytes = self._run(self._playing.session.active.screenshot())
         return png
 
+    @property
+    def url(self) -> str:
+        """Of the active tab."""
+        return self._playing.session.active.url
+
     # What a kind of task may do otherwise.
 
     def task_of(self, options: dict[str, Any]) -> tuple[str, str]:

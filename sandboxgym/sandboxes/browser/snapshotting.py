@@ -157,6 +157,7 @@ async def _set_the_stage(session: Session, start: Start) -> None:
         await tab.pass_through(url)
     session.hands.x, session.hands.y = start.mouse
     if start.mouse_seen:
+        await tab.flush()  # the document that was passed through last has begun
         await tab.mouse("mouseMoved", *start.mouse)
         session.hands.seen = True
     if start.databases:
