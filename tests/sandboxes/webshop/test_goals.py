@@ -62,12 +62,12 @@ def test_seeds_give_other_orders_prices_and_limits():
     assert PriceList(1).price(LOAFERS) != PriceList(2).price(LOAFERS)
 
 
-def test_the_order_is_python_s_shuffle():
-    import random
-
-    expected = list(range(100))
-    random.Random(233).shuffle(expected)
-    assert shuffled(100, 233).tolist() == expected
+def test_what_is_drawn_stays_the_same_in_later_versions():
+    """Else a goal of that index is another task, and results cannot be compared."""
+    assert shuffled(12, 233).tolist() == [5, 9, 0, 1, 4, 7, 6, 3, 8, 2, 11, 10]
+    prices = PriceList(233)
+    assert prices.price(LOAFERS) == 20.859060331367026
+    assert [prices.limit(LOAFERS, number) for number in range(4)] == [60.0, 50.0, 60.0, 50.0]
 
 
 def test_prices_are_within_their_range_and_limits_above_the_price():
