@@ -461,6 +461,7 @@ def any_command(observation, info, space, generator):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_it_conforms(tree, backend, monkeypatch):
     monkeypatch.setenv("SANDBOXGYM_TEST_TREE", str(tree))
     report = check_forkable(f"{__name__}:conforming", policy=any_command, depth=4, seeds=[1, 2])

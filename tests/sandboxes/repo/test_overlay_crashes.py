@@ -19,6 +19,7 @@ from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
 LIMITS = Limits(seconds=20.0)
+SLOW = [pytest.mark.slow, pytest.mark.timeout(1800)]
 OWNER = textwrap.dedent(
     """
     import sys
@@ -119,7 +120,7 @@ def owner(tmp_path, base_cache):
 
 
 @pytest.mark.parametrize("whom", ["owner", "keeper", "warden"])
-@pytest.mark.parametrize("times", [2, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2, pytest.param(15, marks=SLOW)])
 def test_nothing_is_left_after_a_kill_at_any_moment(whom, times, owner):
     make_overlay_backend(LIMITS).close()  # or skip
     dice = random.Random(f"{whom} {times}")
@@ -270,7 +271,7 @@ def test_a_backend_ends_while_a_forked_process_has_its_connections(base):
         os.waitpid(child, 0)
 
 
-@pytest.mark.parametrize("episodes", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("episodes", [8, pytest.param(200, marks=SLOW)])
 def test_episodes_leave_nothing_however_they_end(episodes):
     make_overlay_backend(LIMITS).close()  # or skip
     result = leftovers(episodes, seed=episodes)

@@ -350,6 +350,7 @@ REAL_SETUP = Setup(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("instance", REAL)
 def test_real_solutions_are_worth_one_and_nothing_is_worth_nothing(
     shared_data, real_repos, instance
