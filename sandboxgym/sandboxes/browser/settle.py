@@ -63,8 +63,8 @@ class Clock:
         self._base = self._started_at - self.now
 
     def ticks(self, time: float) -> float:
-        """What Chromium calls a time."""
-        return self._base + time
+        """What Chromium calls a time; it cuts off what is less than a microsecond."""
+        return self._base + time + _MICROSECOND / 10
 
     async def run(self, until: float) -> None:
         """Let time pass. It stands still while anything is being loaded.
