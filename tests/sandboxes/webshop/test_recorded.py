@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sandboxgym.sandboxes.webshop.catalogue import ListedCatalogue
+from sandboxgym.sandboxes.webshop.env import WebShopEnv
 from sandboxgym.sandboxes.webshop.goals import Goal, Goals
 from sandboxgym.sandboxes.webshop.index import IndexBuilder
 from sandboxgym.sandboxes.webshop.nouns import GivenNouns, Nouns
@@ -88,6 +89,19 @@ def test_every_step_of_every_episode_is_the_original_s(folder, shop, nouns):
                 assert getattr(customer.reward, part) == verbose[part]
             assert customer.reward.r_option == verbose.get("r_option")
             assert customer.reward.r_price == verbose["r_price"]
+
+
+def test_the_environment_returns_what_the_original_returned(folder, nouns):
+    env = WebShopEnv("all", catalogue=folder, tagger=nouns.tagger)
+    for episode in unpacked(folder / "episodes.jsonl.gz")[:40]:
+        env.reset(seed=0)
+        prices = DrawnPrices(episode["prices"])
+        env._session = Session(env._shop, goal_of(episode["goal"]), prices, nouns)
+        for step in episode["steps"]:
+            observation, reward, terminated, truncated, info = env.step(step["action"])
+            assert observation == step["obs"]
+            assert info["clickables"] == step["clickables"]
+            assert (reward, terminated, truncated) == (step["reward"], step["done"], False)
 
 
 def test_every_ranking_is_lucene_s(folder, catalogue):
