@@ -21,7 +21,7 @@ import uvicorn
 
 import sandboxgym as sg  # noqa: F401 - registers the sandboxes
 from sandboxgym.integrations.openenv.client import SandboxClient
-from sandboxgym.integrations.openenv.server import create_app
+from sandboxgym.integrations.openenv.server import LOG_LEVEL, create_app
 
 
 def make_env() -> gym.Env[str, str]:
@@ -36,7 +36,7 @@ def serving() -> Iterator[str]:
     """A server on a free port of this machine; its address."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(make_env), log_level="warning"))
+        server = uvicorn.Server(uvicorn.Config(create_app(make_env), log_level=LOG_LEVEL))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         while not server.started and thread.is_alive():

@@ -57,6 +57,11 @@ def nested_leave_one_out(leaves: Sequence[Path]) -> list[list[float]]:
     return credit
 
 
+def mean_return(leaves: Sequence[Path]) -> float:
+    """What the roots of a tree return on average: where a group opens, the mean over it."""
+    return _assign(leaves, range(len(leaves)), 0, 1.0, [[0.0] * len(leaf) for leaf in leaves])
+
+
 def per_token(leaf: Path, credit: Sequence[float]) -> list[float]:
     """The credit of every token of a row, given that of its segments."""
     return [c for segment, c in zip(leaf, credit, strict=True) for _ in range(segment.tokens)]

@@ -178,6 +178,9 @@ class TokenTree:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         """Close what still lives."""
         for lane in self._lanes:
             lane.close()

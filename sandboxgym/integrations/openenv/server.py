@@ -33,6 +33,9 @@ except ImportError as error:
         'the server is made of OpenEnv\'s: pip install "sandboxgym[openenv]"'
     ) from error
 
+LOG_LEVEL = "critical"
+"""For uvicorn: OpenEnv 0.3 lets it report every client that leaves as an error."""
+
 
 class SandboxServer(Environment[SandboxAction, SandboxObservation, SandboxState]):
     """One session."""
@@ -118,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sessions", type=int, default=16, help="how many at a time")
     given = parser.parse_args(arguments)
     app = create_app(lambda: gym.make(given.id, **given.kwargs), sessions=given.sessions)
-    uvicorn.run(app, host=given.host, port=given.port, log_level="warning")
+    uvicorn.run(app, host=given.host, port=given.port, log_level=LOG_LEVEL)
 
 
 if __name__ == "__main__":
