@@ -215,7 +215,7 @@ class Crew:
 
     def _fail(self, orders: Iterable[Order], error: Exception) -> None:
         for order in orders:
-            order.error, order.rebuilds = error, False
+            order.error, order.rebuilds, order.borrows = error, False, False
             self._settle(order, True, None)
 
     def _settle(self, order: Order, alive: bool, answer: Any) -> None:

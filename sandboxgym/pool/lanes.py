@@ -62,6 +62,7 @@ class Order:
         key: The name of the snapshot that it takes.
         strikes: How many workers have ended over it, when they were at nothing else.
         rebuilds: Whether the lane is to be rebuilt first.
+        borrows: Whether a snapshot is to be made again in the lane first.
         brings: The key of a snapshot that its worker will hold after it, or None.
         done: Whether it is done, one way or the other.
         error: What came instead of a result.
@@ -75,6 +76,7 @@ class Order:
     key: int = 0
     strikes: int = 0
     rebuilds: bool = False
+    borrows: bool = False
     brings: int | None = None
     done: bool = False
     error: Exception | None = None
@@ -116,6 +118,8 @@ def act_of(command: Command, key: int) -> bytes:
             return act("keep", key)
         case Restore(SnapshotHandle() as handle, seed):
             return act("restore", handle.key, None if seed is None else int(seed))
+        case Call("reset" | "step" | "restore" | "close" as name):
+            raise ValueError(f"call {name!r} as a method of the pool: it keeps account of that")
         case Call(name, args, kwargs):
             return act("call", name, list(args), kwargs or {})
         case SetAttribute(name, value):
@@ -141,6 +145,8 @@ def settle(order: Order, alive: bool, answer: Any, dropped: deque[int]) -> None:
         lane.lost = None
     if order.error is None:
         order.result = _go_on(lane, order, answer, dropped)
+    elif order.borrows:
+        lane.lost = lane.lost or "a snapshot could not be made again in it"
     elif lane.lost is None and not alive:
         lane.moment = lane.seen = None
 

@@ -28,8 +28,11 @@ def makers_of(
         return [_maker(env, kwargs)] * lanes
     if lanes not in (None, len(env)) or not env:
         raise ValueError(f"there are {len(env)} makers of environments, and lanes={lanes}")
-    known = {one: _maker(one, kwargs) for one in set(env)}
-    return [known[one] for one in env]
+    known: dict[str | int, Callable[[], AnyEnv]] = {}
+    return [
+        known.setdefault(one if isinstance(one, str) else id(one), _maker(one, kwargs))
+        for one in env
+    ]
 
 
 def _maker(env: EnvMaker, kwargs: dict[str, Any]) -> Callable[[], AnyEnv]:

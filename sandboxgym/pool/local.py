@@ -30,7 +30,7 @@ _ONE_THREAD = {  # unless the user has said otherwise: workers are there to use 
     "NUMEXPR_NUM_THREADS": "1",
     "RAYON_NUM_THREADS": "1",
 }
-_ANSWER_OF_KEEPER = 20.0  # seconds; it only ever forks, kills and waits
+_ANSWER_OF_KEEPER = 120.0  # seconds; it only ever forks, kills and waits, once it has started
 _ENDING = 40.0  # seconds until the keeper and all below it have ended
 
 

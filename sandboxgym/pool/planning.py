@@ -16,7 +16,7 @@ def acts_for(order: Order, hot: set[int]) -> list[bytes]:
     """
     lane, command = order.lane, order.command
     acts: list[bytes] = []
-    order.rebuilds, order.brings = False, None
+    order.rebuilds, order.borrows, order.brings = False, False, None
     if lane is None:
         return [order.act]
     if lane.lost is not None:
@@ -41,6 +41,7 @@ def _bring(handle: SnapshotHandle, order: Order, hot: set[int]) -> list[bytes]:
     hot.add(handle.key)
     if handle.blob is not None:
         return [act("put", handle.key, handle.blob)]
+    order.borrows = True
     return [act("rebuild", handle.moment.path(), handle.seen), act("keep", handle.key)]
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -154,9 +155,10 @@ class LaneHost:
         return self.kept[key]
 
     def close(self) -> None:
-        """Close all environments."""
-        for place in self.places:
-            place.env.close()
+        """Close all environments, those after one that raises too."""
+        with contextlib.ExitStack() as closing:
+            for place in self.places:
+                closing.callback(place.env.close)
 
 
 class Place:

@@ -218,6 +218,8 @@ def test_calls_and_attributes(pool):
         pool.do({2: Call("nothing_of_this_name")})
     with pytest.raises(StateEncodingError):
         pool.do({2: Call("action_space")})
+    with pytest.raises(ValueError, match="method of the pool"):
+        pool.do({2: Call("reset")})
 
 
 def test_results_belong_to_the_caller(pool):
