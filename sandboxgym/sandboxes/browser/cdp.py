@@ -27,6 +27,7 @@ class CDPSession:
     Attributes:
         target_id: Which target; "" for the browser itself.
         closed: Whether the target is gone, so that every command raises `TargetGoneError`.
+        crashed: Whether its process is gone; commands raise the same, for none would be answered.
     """
 
     def __init__(self, connection: Connection, session_id: str, target_id: str) -> None:
@@ -34,6 +35,7 @@ class CDPSession:
         self.session_id = session_id
         self.target_id = target_id
         self.closed = False
+        self.crashed = False
         self._handlers: dict[str, list[Handler]] = {}
 
     async def send(self, method: str, **params: Any) -> dict[str, Any]:
@@ -71,6 +73,11 @@ class Connection:
     Args:
         reader: What the browser writes.
         writer: What the browser reads.
+
+    Attributes:
+        browser: The session of the browser itself.
+        lost: Whether the browser is gone.
+        drawing: The frame that was asked for last, of whichever page.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.WriteTransport) -> None:
@@ -83,6 +90,7 @@ class Connection:
         self._decode = msgspec.json.Decoder(dict[str, Any]).decode
         self.browser = CDPSession(self, "", "")
         self.lost = False
+        self.drawing: asyncio.Future[dict[str, Any]] | None = None
         self.reading = asyncio.ensure_future(self._read())
 
     def session(self, session_id: str, target_id: str) -> CDPSession:
@@ -100,7 +108,7 @@ class Connection:
         if self.lost:
             future.set_exception(BrowserLostError(f"the browser is gone; {method} was not sent"))
             return future
-        if session.closed:
+        if session.closed or session.crashed:
             future.set_exception(TargetGoneError(f"the page is gone; {method} was not sent"))
             return future
         self._last_id += 1
@@ -135,6 +143,9 @@ class Connection:
         if method == "Target.detachedFromTarget":
             self._detach(params["sessionId"])
         if session is not None:
+            if method == "Inspector.targetCrashed":
+                session.crashed = True
+                self._give_up(session)
             session.dispatch(method, params)
 
     def _answer(self, message: dict[str, Any]) -> None:
@@ -156,6 +167,10 @@ class Connection:
             return
         session.closed = True
         session.dispatch("detached", {})
+        self._give_up(session)
+
+    def _give_up(self, session: CDPSession) -> None:
+        """Wait no more for what a target was to answer."""
         for number, (owner, method, future) in list(self._waiting.items()):
             if owner is session:
                 del self._waiting[number]
@@ -163,6 +178,8 @@ class Connection:
                     future.set_exception(TargetGoneError(f"the page went during {method}"))
 
     def _lose(self) -> None:
+        if self.lost:
+            return
         self.lost = True
         waiting, self._waiting = self._waiting, {}
         for _, method, future in waiting.values():

@@ -194,11 +194,7 @@ class Session:
         working = asyncio.ensure_future(self._do(doing, settle_until))
         self._failing = asyncio.get_running_loop().create_future()
         try:
-            await asyncio.wait(
-                {working, self._failing},
-                timeout=self.options.wall_s,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            await self._in_time({working, self._failing})
         finally:
             failing, self._failing = self._failing, None
             if not working.done():
@@ -289,6 +285,15 @@ class Session:
             await self._browser.dispose_context(self._context)
 
     # What happens while an action is performed.
+
+    async def _in_time(self, either: set[asyncio.Future[None]]) -> None:
+        """Wait as long as an action may take. Waiting for another session's page is not counted."""
+        while True:
+            done, _ = await asyncio.wait(
+                either, timeout=self.options.wall_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if done or not any(tab.frames.waiting for tab in self.tabs):
+                return
 
     async def _run(self, clock: Clock) -> None:
         try:

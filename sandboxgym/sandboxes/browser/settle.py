@@ -20,7 +20,10 @@ from sandboxgym.sandboxes.browser.errors import ClockLostError, TargetGoneError
 
 EPSILON = 1e-6
 _MICROSECOND = 1e-3  # Chromium's resolution, in milliseconds
-_CYCLE = 499  # after which frames begin to be late again; half a millisecond in all
+# Chromium rounds what it tells pages of time, and what it moves their animations by, to steps of
+# this. What lies between two steps it rounds up or down by a chance of its own.
+_STEP = 0.1
+_CYCLE = 9  # after which frames are on time again
 
 
 class Clock:
@@ -113,24 +116,29 @@ class Clock:
             self._granted.set_exception(error)
 
     def _detached(self, cdp: CDPSession) -> None:
-        granting = self._sessions[0]
+        was_granting = cdp is self._sessions[0]
         self._sessions.remove(cdp)
-        if cdp is granting:
+        if was_granting:
             self._passed(TargetGoneError("the page went while time passed"))
 
 
 class Frames:
-    """Draws what a tab shows."""
+    """Draws what a tab shows.
+
+    Attributes:
+        waiting: Whether another page of the browser is being drawn at this moment.
+    """
 
     def __init__(self, cdp: CDPSession, clock: Clock, frame_ms: float) -> None:
         self._cdp = cdp
         self._clock = clock
         self._frame_ms = frame_ms
         self._drawn = 0.0
+        self.waiting = False
 
     async def draw_next(self) -> None:
-        """Draw a frame now, later than the last one by a hair at least."""
-        self._drawn = max(self._clock.now, self._drawn + _MICROSECOND)
+        """Draw a frame now, later than the last one by a step at least."""
+        self._drawn = max(self._clock.now, self._drawn + _STEP)
         await self._draw()
 
     async def picture(self) -> bytes:
@@ -139,12 +147,21 @@ class Frames:
         return base64.b64decode(drawn["screenshotData"])
 
     async def _draw(self, **options: Any) -> dict[str, Any]:
-        return await self._cdp.send(
+        """Draw, when no other page of the browser is at it: two at a time would end Chromium."""
+        connection = self._cdp.connection
+        while connection.drawing is not None and not connection.drawing.done():
+            self.waiting = True
+            try:
+                await asyncio.wait({connection.drawing})
+            finally:
+                self.waiting = False
+        connection.drawing = self._cdp.post(
             "HeadlessExperimental.beginFrame",
             frameTimeTicks=self._clock.ticks(self._drawn),
             interval=self._frame_ms,
             **options,
         )
+        return await asyncio.shield(connection.drawing)  # it goes on where we are cancelled
 
 
 def frame_time(number: int, frame_ms: float) -> float:
@@ -152,10 +169,11 @@ def frame_time(number: int, frame_ms: float) -> float:
 
     A page that does something at one frame often waits for a whole number of milliseconds, and
     another frame would be due at exactly the end of that: whether its timer came before or after
-    would be left to chance. So each frame comes a microsecond later than its number says, compared
-    with the one before it.
+    would be left to chance. So each frame comes a step later than its number says, compared with
+    the one before it. Only timers of 180 ms, or some times that, find one again.
     """
-    return number * frame_ms + number % _CYCLE * _MICROSECOND
+    steps = math.ceil(number * frame_ms / _STEP - EPSILON) + number % _CYCLE
+    return round(steps * _STEP, 1)
 
 
 def next_frame(now: float, frame_ms: float) -> float:

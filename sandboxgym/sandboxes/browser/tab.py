@@ -198,20 +198,23 @@ class Tab:
 
     async def pass_through(self, url: str) -> None:
         """Open a document, only for the entry in the history that it leaves when it is left."""
-        arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def navigated(params: dict[str, Any]) -> None:
-            frame_id = params["frame"]["id"] if "frame" in params else params["frameId"]
-            if frame_id == self.frame_id and not arrived.done():
-                arrived.set_result(None)
+        def note(_params: dict[str, Any]) -> None:
+            if not begun.done():
+                begun.set_result(None)
 
         stop_listening = [
-            self.cdp.on("Page.frameNavigated", navigated),
-            self.cdp.on("Page.navigatedWithinDocument", navigated),
+            # What `document_start.js` reports: a document that is left before that may report
+            # later, in the place of the next one.
+            self.cdp.on("Runtime.bindingCalled", note),
+            self.cdp.on("Page.navigatedWithinDocument", note),
         ]
         try:
-            await self.cdp.send("Page.navigate", url=url)
-            await arrived
+            # As a form's, because Chromium takes other navigations to the same URL for a reload,
+            # which leaves no entry.
+            await self.cdp.send("Page.navigate", url=url, transitionType="form_submit")
+            await begun
         finally:
             for stop in stop_listening:
                 stop()

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
 from sandboxgym.sandboxes.browser import loop
-from sandboxgym.sandboxes.browser.errors import PageCrashedError, TargetGoneError
+from sandboxgym.sandboxes.browser.errors import PageCrashedError, PageHungError, TargetGoneError
 from sandboxgym.sandboxes.browser.options import Limits, Options
 from sandboxgym.sandboxes.browser.session import Session
 from tests.sandboxes.browser.helpers import Driver, script
@@ -62,10 +63,12 @@ def test_a_popup_outlives_its_opener(drive):
     assert page.value("n") == pytest.approx(30, abs=1)
 
 
-def test_an_opener_that_is_closed_by_its_popup_leaves_the_clock(drive):
+def test_a_page_that_is_closed_by_another_leaves_it_the_clock(drive):
     page = drive({"/": OPENER, "/popup": CLOCK})
     page.open()
     page.run("open_('/popup')")
+    page.run("open('/popup')")
+    loop.run(page.session.close_tab(page.session.tabs[0]))
     page.run("setTimeout(() => opener.close(), 33)")
     assert len(page.session.tabs) == 1
     date = page.value("Date.now()")
@@ -212,7 +215,7 @@ def test_an_ended_session_leaves_nothing_to_the_next(drive):
 
 
 def test_sessions_run_side_by_side_in_threads(drive):
-    body = "<title>x</title><script>n = Math.random(); setInterval(() => n += Math.random(), 7)"
+    body = "<script>n = Math.random(); setInterval(() => n += Math.random(), 7)</script>"
     results: list[float] = []
 
     def play() -> None:
@@ -230,6 +233,25 @@ def test_sessions_run_side_by_side_in_threads(drive):
         thread.join()
     assert len(results) == 3
     assert len(set(results)) == 1
+
+
+def test_a_page_that_hangs_while_it_is_drawn_ends_no_other(drive):
+    one, other = drive({"/": "x"}), drive({"/": "<title>other"})
+    one.open()
+    other.open()
+    one.session.options = replace(one.session.options, wall_s=3)
+    other.session.options = replace(other.session.options, wall_s=1)
+
+    def hang_() -> None:
+        with pytest.raises(PageHungError):
+            one.run("requestAnimationFrame(() => { while (true) ; })")
+
+    hanging = threading.Thread(target=hang_)
+    hanging.start()
+    while hanging.is_alive():
+        other.run("document.title += '.'")
+    hanging.join()
+    assert other.title.startswith("other.")
 
 
 def test_a_session_can_begin_at_any_time(drive):
