@@ -44,6 +44,7 @@ from sandboxgym.sandboxes.browser.errors import (
     ClockLostError,
     NavigationRefusedError,
     PageHungError,
+    ProtocolError,
     SiteError,
     TargetGoneError,
 )
@@ -311,6 +312,8 @@ class Session:
         except Exception:
             await self._settle(until)
             raise
+        with contextlib.suppress(TargetGoneError, ProtocolError):
+            await self.active.flush()  # a form is sent by a task of its own: before time passes
         await self._settle(until)
 
     async def _settle(self, until: float | None) -> None:
