@@ -144,6 +144,7 @@ def test_only_processes_that_surely_ended_are_gone():
     assert not owners.is_gone("")
 
 
+@pytest.mark.slow
 def test_long_chains_are_made_one_layer(backend, base, monkeypatch):
     monkeypatch.setattr(docker_backend, "MAX_LAYERS", 5)
     with backend.create(base) as sandbox:

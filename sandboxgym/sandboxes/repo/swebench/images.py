@@ -45,6 +45,10 @@ class FromImages:
         base = base_of_image(self.client, row.image, cache=self.cache, anew=True)
         return replace(base, environment=_activated(base))
 
+    def __deepcopy__(self, memo: object) -> FromImages:
+        """Itself: Gymnasium copies the arguments of environments, and means the same daemon."""
+        return self
+
 
 def _activated(base: Base) -> dict[str, str]:
     """Variables of a shell in which the environment of the task is active, where there is one."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 from dataclasses import replace
 
+import gymnasium as gym
 import pytest
 
 from sandboxgym.core.errors import DataNotFoundError
 from sandboxgym.sandboxes.repo.backend import Limits
 from sandboxgym.sandboxes.repo.bases import RepositoryError
 from sandboxgym.sandboxes.repo.docker.backend import connect
-from sandboxgym.sandboxes.repo.swebench.env import SWEBenchEnv
 from sandboxgym.sandboxes.repo.swebench.images import FromImages
 from sandboxgym.sandboxes.repo.swebench.rows import RowError, row_of
 from tests.sandboxes.repo.conftest import make_overlay_backend
@@ -55,7 +55,7 @@ def client(docker_address, tmp_path_factory):
 def env(client, tmp_path_factory):
     with make_overlay_backend(Limits(seconds=30.0)) as backend:
         base_of = FromImages(client, cache=tmp_path_factory.mktemp("cache"))
-        env = SWEBenchEnv([ROW], base_of=base_of, backend=backend)
+        env = gym.make("sandboxgym/SWEBench-v0", rows=[ROW], base_of=base_of, backend=backend)
         yield env
         env.close()
 
