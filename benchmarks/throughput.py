@@ -45,6 +45,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--steps", type=int, default=10_000, help="for faults")
+    parser.add_argument("--seed", type=int, default=0, help="for faults")
     parser.add_argument("--env", choices=["alfworld", "repo"], help="for tree; both by default")
     parser.add_argument("--out", type=Path, help="write the JSON here too")
     args = parser.parse_args()
@@ -239,11 +240,11 @@ def faults(args: argparse.Namespace) -> dict[str, Any]:
     make = partial(gym.make, ALFWORLD, source="synthetic", difficulty="easy", num_games=2)
     with sg.ForkPool(make, 8, workers=CORES, patience=20) as pool:
         start = time.perf_counter()
-        undisturbed = play(pool, args.steps, lambda share: None)
+        undisturbed = play(pool, args.steps, args.seed, lambda share: None)
         calm = time.perf_counter() - start
-        killer = Killer(pool, args.kills)
+        killer = Killer(pool, args.kills, args.seed)
         start = time.perf_counter()
-        disturbed = play(pool, args.steps, killer.act)
+        disturbed = play(pool, args.steps, args.seed, killer.act)
         stormy = time.perf_counter() - start
         restarts = len(pool.take_restarts())
         left_inside = len(descendants(os.getpid()) - before)
@@ -266,9 +267,9 @@ def faults(args: argparse.Namespace) -> dict[str, Any]:
 class Killer:
     """Kills workers at random moments, so many over all steps."""
 
-    def __init__(self, pool: sg.ForkPool, kills: int) -> None:
+    def __init__(self, pool: sg.ForkPool, kills: int, seed: int) -> None:
         self.pool, self.kills, self.done = pool, kills, 0
-        self.dice = random.Random(0)
+        self.dice = random.Random(seed)
 
     def act(self, share: float) -> None:
         """Kill while fewer were killed than belong to this share of all steps."""
@@ -279,12 +280,12 @@ class Killer:
             self.done += 1
 
 
-def play(pool: sg.ForkPool, steps: int, disturb: Callable[[float], None]) -> list[Any]:
+def play(pool: sg.ForkPool, steps: int, seed: int, disturb: Callable[[float], None]) -> list[Any]:
     """Play whole episodes in all lanes, for so many steps; what each of them showed."""
     episodes: list[Any] = []
     taken = 0
     while taken < steps:
-        first = len(episodes)
+        first = seed * 10_000 + len(episodes)
         results = pool.do({lane: Reset(first + lane) for lane in pool.lanes})
         shown = {lane: [result] for lane, result in results.items()}
         infos = {lane: info for lane, (_, info) in results.items()}

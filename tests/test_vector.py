@@ -49,7 +49,7 @@ sg.stateless_wrapper(RichInfo)
 
 
 def alfworld() -> gym.Env:
-    return gym.make("sandboxgym/ALFWorld-v0", source="synthetic", num_games=2, max_episode_steps=7)
+    return gym.make("sandboxgym/ALFWorld-v0", source="synthetic", num_games=1, max_episode_steps=7)
 
 
 def mixed() -> gym.Env:
@@ -80,7 +80,7 @@ def choose(envs: VectorEnv, infos: dict[str, Any], dice: np.random.Generator) ->
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("make", [cart, rich_walk, alfworld, mixed])
+@pytest.mark.parametrize("make", [rich_walk, alfworld, mixed])
 def test_it_returns_what_a_sync_vector_env_does(make, mode):
     theirs: VectorEnv = SyncVectorEnv([make] * 4, autoreset_mode=mode)
     compare(sg.ForkableVectorEnv(make, 4, autoreset_mode=mode, workers=2), theirs, mode)
@@ -104,7 +104,7 @@ def compare(ours: sg.ForkableVectorEnv, theirs: VectorEnv, mode: AutoresetMode) 
         same((obs, infos), theirs.reset(seed=3))
         assert obs in ours.observation_space
         assert ours.np_random_seed == theirs.np_random_seed
-        for _ in range(40):
+        for _ in range(25):
             actions = choose(ours, infos, dice)
             result = ours.step(actions)
             same(result, theirs.step(actions))

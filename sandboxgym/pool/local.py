@@ -131,14 +131,19 @@ class KeeperHandle:
         self._asked = 0
         self._control, theirs = Connection.pair()
         program = json.dumps([theirs.fileno(), [path for path in sys.path if type(path) is str]])
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, program],
-            env=_ONE_THREAD | os.environ,
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C in a terminal is for the owner
-        )
-        theirs.close()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, program],
+                env=_ONE_THREAD | os.environ,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C in a terminal is for the owner
+            )
+        except BaseException:
+            self._control.close()
+            raise
+        finally:
+            theirs.close()
         self._end = weakref.finalize(
             self, _end_keeper, os.getpid(), self._process, self._control, self.frames
         )

@@ -53,21 +53,18 @@ def serve(channel: Channel, makers: bytes) -> None:
     """Build the environments, introduce them, and do what comes until the owner is gone."""
     random.seed()
     np.random.seed()
-    try:
-        host = LaneHost(cloudpickle.loads(makers))
-        hello = envelope([[0, None, True, host.introduction()]])
-    except Exception as error:  # noqa: BLE001 - it is reported, whatever it is
-        channel.send(envelope([[0, encode(describe(error)), False, None]]))
-        return
-    channel.send(hello)
-    try:
-        while True:
-            for answers in host.answer(channel.receive()):
-                channel.send(answers)
-    except (EOFError, ConnectionError):
-        pass
-    finally:
-        host.close()
+    with contextlib.suppress(EOFError, ConnectionError):  # the owner is gone
+        try:
+            host = LaneHost(cloudpickle.loads(makers))
+            hello = envelope([[0, None, True, host.introduction()]])
+        except Exception as error:  # noqa: BLE001 - it is reported, whatever it is
+            channel.send(envelope([[0, encode(describe(error)), False, None]]))
+            return
+        with contextlib.closing(host):
+            channel.send(hello)
+            while True:
+                for answers in host.answer(channel.receive()):
+                    channel.send(answers)
 
 
 class LaneHost:
