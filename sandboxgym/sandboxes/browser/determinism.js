@@ -11,10 +11,11 @@
   "use strict";
   const report = self[settings.report];
   delete self[settings.report];
+  const stringify = JSON.stringify;  // a page may break its own
   const isWorker = typeof document === "undefined";
 
   const refuse = (what, why) => {
-    report?.(JSON.stringify(["refused", what, String(why)]));
+    report?.(stringify(["refused", what, String(why)]));
     return new DOMException(`${what} is refused in this sandbox`, "NotAllowedError");
   };
   const replace = (owner, name, value) => {
@@ -149,14 +150,14 @@
   // ---- IndexedDB: we are told that it is used, so that it is looked at.
   const openDatabase = self.IDBFactory?.prototype.open;
   replace(self.IDBFactory?.prototype, "open", { open(...what) {
-    report?.(JSON.stringify(["databases"]));
+    report?.(stringify(["databases"]));
     return Reflect.apply(openDatabase, this, what);
   } }.open);
 
   // ---- Going back. A traversal that a page begins would stop Chromium's virtual time for ever, so
   // we do it for the page when time stands still, which is within the present frame.
   if (!isWorker) {
-    const traverse = delta => report?.(JSON.stringify(["traverse", delta]));
+    const traverse = delta => report?.(stringify(["traverse", delta]));
     const go = History.prototype.go;
     replace(History.prototype, "back", { back() { traverse(-1); } }.back);
     replace(History.prototype, "forward", { forward() { traverse(1); } }.forward);
