@@ -7,19 +7,18 @@ it as it does any other, where a "token" is a whole message, by its number in th
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
 
 from sandboxgym.core.errors import MissingDependencyError
+from sandboxgym.integrations.apart import grow_apart
 from sandboxgym.integrations.credit import mean_return
-from sandboxgym.integrations.growth import Dialogue, Plan, Row, Said, TokenTree
+from sandboxgym.integrations.growth import Dialogue, Plan, Row, Said
 from sandboxgym.integrations.verifiers.tasks import GROWN, SandboxData
 
 try:
@@ -112,29 +111,20 @@ class TreeHarness(vf.Harness[TreeHarnessConfig]):
         return vf.ProgramResult(0, "", "")
 
     async def _grow(self, data: SandboxData, said: Transcript, ask: Any) -> list[Row]:
-        """Grow the tree, with the environment in one thread of its own."""
+        """Grow the tree by the plan of the configuration."""
         plan = Plan(
             roots=self.config.roots,
             branch_at=tuple(self.config.branch_at),
             members=self.config.members,
             max_decisions=self.config.max_decisions,
         )
-        loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(1) as thread:
-            apart = functools.partial(loop.run_in_executor, thread)
-            env = await apart(functools.partial(gym.make, data.sandbox, **data.arguments))
-            try:
-                await apart(functools.partial(env.reset, **data.reset))
-                tree = await apart(TokenTree, env, said.dialogue(), plan)
-                try:
-                    while waiting := tree.waiting():
-                        # One after the other: so each answer is the newest node of the graph.
-                        await apart(tree.advance, [await ask(numbers) for numbers in waiting])
-                    return tree.rows()
-                finally:
-                    await apart(tree.close)
-            finally:
-                await apart(env.close)
+
+        async def generate(prompts: Sequence[list[int]]) -> list[Said]:
+            # One after the other: so each answer is the newest node of the graph.
+            return [await ask(prompt) for prompt in prompts]
+
+        make = functools.partial(gym.make, data.sandbox, **data.arguments)
+        return await grow_apart(make, data.reset, said.dialogue(), plan, generate)
 
     async def _ask(
         self,
