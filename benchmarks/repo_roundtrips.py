@@ -106,7 +106,7 @@ for line, moment in listing(): print(line, moment)
 def main() -> None:
     args = arguments()
     runs: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as scratch, OverlayBackend(Limits(seconds=60)) as backend:
+    with tempfile.TemporaryDirectory() as scratch, OverlayBackend(Limits(seconds=600)) as backend:
         base = make_base(Path(scratch))
         for seed in args.seeds:
             runs.append(compare(backend, base, rounds=args.rounds, seed=seed, big_mib=100))
