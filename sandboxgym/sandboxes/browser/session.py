@@ -274,8 +274,7 @@ class Session:
         tab = self.active
         if self.tabs != [tab] or tab.opener is not None or self._arriving or not self.hands.empty:
             return None
-        hands = self.hands
-        return Start(time=tab.clock.now, mouse=[hands.x, hands.y], mouse_seen=hands.seen)
+        return Start(time=tab.clock.now, mouse=[self.hands.x, self.hands.y])
 
     async def close(self) -> None:
         """End all its pages and forget what they stored."""
