@@ -18,8 +18,10 @@ LAYERS = {  # who may import what of ours, beside itself
     "sandboxgym/sandboxes": {"core", "mechanisms"},
     "sandboxgym/pool": {"core", "mechanisms", "store"},
     "sandboxgym/vector.py": {"core", "pool"},
+    "sandboxgym/integrations": {"core", "mechanisms", "pool", "vector"},
 }
 HEAVY = ("torch", "transformers", "textworld", "playwright", "docker", "ray", "matplotlib", "tyro")
+INTEGRATED = ("trl", "verl", "verifiers", "openenv")
 
 
 def imported(path: Path) -> set[str]:
@@ -55,6 +57,14 @@ def test_importing_it_pulls_in_nothing_heavy():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     ).stdout
     assert out.strip() == "[]"
+
+
+@pytest.mark.parametrize("library", INTEGRATED)
+def test_a_library_is_imported_in_its_own_integration_alone(library):
+    for path in (ROOT / "sandboxgym").rglob("*.py"):
+        found = {name.split(".")[0] for name in imported(path)}
+        own = path.is_relative_to(ROOT / "sandboxgym/integrations" / library)
+        assert own or library not in found, path
 
 
 def test_importing_it_starts_no_pool_and_loads_none():
