@@ -14,7 +14,7 @@ from sandboxgym.sandboxes.repo.backend import Limits
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NEED_SANDBOXES = {"repo.md"}
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
