@@ -62,7 +62,7 @@ class Actor:
 
     async def move(self, x: float, y: float) -> None:
         """Move the mouse, with the frame in which the page sees it."""
-        self.hands.x, self.hands.y, self.hands.seen = x, y, True
+        self.hands.x, self.hands.y = x, y
         await self.tab.mouse(
             "mouseMoved", x, y, buttons=self.hands.buttons, modifiers=self.modifiers
         )

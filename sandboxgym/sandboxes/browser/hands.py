@@ -14,14 +14,12 @@ class Hands:
         y: From the top.
         held: Keys that are held down, in the order in which they were pressed.
         buttons: Bits of the mouse buttons that are held down.
-        seen: Whether the document that is shown now has seen the mouse where it is.
     """
 
     x: float = 0.0
     y: float = 0.0
     held: list[str] = field(default_factory=list)
     buttons: int = 0
-    seen: bool = False
 
     @property
     def empty(self) -> bool:

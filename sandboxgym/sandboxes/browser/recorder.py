@@ -21,7 +21,6 @@ from typing import Any, Protocol
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
 from sandboxgym.sandboxes.browser.errors import ProtocolError, UncapturedPageError
-from sandboxgym.sandboxes.browser.hands import Hands
 from sandboxgym.sandboxes.browser.recording import Exchange
 from sandboxgym.sandboxes.browser.settle import EPSILON
 from sandboxgym.sandboxes.browser.sites import Request, Response
@@ -41,23 +40,23 @@ class Start:
         url: What was asked for; "" for the empty tab that a session begins with.
         referrer: What the document was told it comes from.
         history: URLs of the tab's earlier documents, oldest first.
+        replaces: Whether it took the place of another document in the history.
         cookies: Those of the session, as `Storage.setCookies` takes them.
         storage: Of the tab and the origin: pairs under "local" and "session", and the window's
             "name".
         databases: What `indexeddb.js` dumped.
-        mouse: Where the mouse was.
-        mouse_seen: Whether the document before has seen it there.
+        mouse: Where the mouse was. A new document does not know, until it moves.
     """
 
     time: float = 0.0
     url: str = ""
     referrer: str = ""
     history: list[str] = field(default_factory=list)
+    replaces: bool = False
     cookies: list[dict[str, Any]] = field(default_factory=list)
     storage: dict[str, Any] = field(default_factory=dict)
     databases: list[dict[str, Any]] = field(default_factory=list)
     mouse: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    mouse_seen: bool = False
 
 
 @dataclass
@@ -98,8 +97,6 @@ class Responder(Protocol):
 
 class Stage(Protocol):
     """What a recorder asks of the session that it records."""
-
-    hands: Hands
 
     async def cookies(self) -> list[dict[str, Any]]:
         """All cookies."""
@@ -206,15 +203,15 @@ class Recorder:
     def found(self, payload: str) -> None:
         """What `document_start.js` reported of a main document that begins."""
         found = json.loads(payload)
-        self._stage.hands.seen = False
         start = self.story.start
         if start.storage or not start.url:
             return  # not the document that the story begins with
         if found["date"] != math.floor(self._epoch_ms + start.time + EPSILON):
             self._go_on_with_the_last()  # it was asked for between two moments that can be made
             return
-        replaced = found["length"] == len(start.history)
-        start.history = start.history[:-1] if replaced else start.history
+        start.replaces = found["length"] == len(start.history)
+        if start.replaces:
+            start.history = start.history[:-1]
         start.storage = {name: found[name] for name in ("local", "session", "name")}
 
     def _go_on_with_the_last(self) -> None:

@@ -153,13 +153,10 @@ async def _set_the_stage(session: Session, start: Start) -> None:
     session.recorder.replay = _EmptyPages()
     tab = session.active
     await session.set_cookies(start.cookies)
-    for url in start.history[1:]:  # the first is the empty tab itself
+    # The first is the empty tab itself. What is opened where it is already replaces it.
+    for url in [*start.history[1:], *([start.url] if start.replaces else [])]:
         await tab.pass_through(url)
     session.hands.x, session.hands.y = start.mouse
-    if start.mouse_seen:
-        await tab.flush()  # the document that was passed through last has begun
-        await tab.mouse("mouseMoved", *start.mouse)
-        session.hands.seen = True
     if start.databases:
         await session.set_databases(start.databases)
     if start.storage:
