@@ -12,6 +12,7 @@ import asyncio
 import json
 import statistics
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from sandboxgym.sandboxes.browser import chromium, loop
 from sandboxgym.sandboxes.browser.options import Options
 from sandboxgym.sandboxes.browser.session import Session
 from sandboxgym.sandboxes.browser.sites import wsgi
+from sandboxgym.sandboxes.browser.tab import Tab
 
 PAGE = b"""<!doctype html><title>shop</title><link rel=stylesheet href=/style.css>
 <h1>Shop</h1><form action=/><input name=q><button>Search</button></form>
@@ -60,12 +62,14 @@ class Times:
         self.all: dict[str, list[float]] = {}
 
     async def of(self, name: str, doing: Any) -> Any:
+        """Wait for something, and note how long that took."""
         begun = time.perf_counter()
         result = await doing
         self.all.setdefault(name, []).append((time.perf_counter() - begun) * 1000)
         return result
 
     def summary(self) -> dict[str, dict[str, float]]:
+        """Of each kind of thing."""
         return {
             name: {
                 "median": round(statistics.median(values), 2),
@@ -77,6 +81,16 @@ class Times:
         }
 
 
+async def nothing() -> None:
+    pass
+
+
+async def click(tab: Tab, x: float, y: float) -> None:
+    buttons = {"mouseMoved": "none", "mousePressed": "left", "mouseReleased": "left"}
+    for kind, button in buttons.items():
+        await tab.mouse(kind, x, y, button=button, clickCount=1)
+
+
 async def episodes(number: int, times: Times) -> None:
     """Play short episodes one after the other."""
     for _ in range(number):
@@ -84,21 +98,12 @@ async def episodes(number: int, times: Times) -> None:
         await times.of("open", session.open("/"))
         tab = session.active
 
-        async def nothing() -> None:
-            pass
-
-        async def click(x: float, y: float) -> None:
-            for kind, button in (
-                ("mouseMoved", "none"),
-                ("mousePressed", "left"),
-                ("mouseReleased", "left"),
-            ):
-                await tab.mouse(kind, x, y, button=button, clickCount=1)
-
         for _ in range(5):
             await times.of("step: nothing", session.perform(None, nothing))
-            await times.of("step: click on a field", session.perform(None, lambda: click(60, 75)))
-        await times.of("step: click on a link", session.perform(None, lambda: click(60, 120)))
+            await times.of(
+                "step: click on a field", session.perform(None, partial(click, tab, 60, 75))
+            )
+        await times.of("step: click on a link", session.perform(None, partial(click, tab, 60, 120)))
         assert session.active.url.startswith("https://site.test/item"), session.active.url
         await times.of("screenshot", session.active.screenshot())
         await times.of("close", session.close())

@@ -36,12 +36,12 @@
     });
   };
 
-  // ---- Time: all stamps are whole milliseconds of virtual time since the document began.
-  const nativeNow = performance.now.bind(performance);
-  const begin = nativeNow();
-  const beginDate = Date.now();
-  const since = stamp => Math.max(0, Math.round(stamp - begin));
-  const now = () => since(nativeNow());
+  // ---- Time: all stamps are whole milliseconds of virtual time since the document began. They come
+  // from Date, which virtual time makes exact: what Chromium tells by performance.now it rounds up or
+  // down by chance, and for a document that we asked for it counts from a moment of the real clock.
+  const nativeDate = Date.now;
+  const beginDate = nativeDate();
+  const now = () => nativeDate() - beginDate;
   replace(Performance.prototype, "now", { now() { return now(); } }.now);
   replaceGetter(Performance.prototype, "timeOrigin", () => beginDate);
   const stamps = new WeakMap();
@@ -49,12 +49,15 @@
     if (!stamps.has(this)) stamps.set(this, now());
     return stamps.get(this);
   });
-  replaceGetter(self.PerformanceEntry?.prototype, "startTime", function (native) {
-    return since(native.call(this));
-  });
-  replaceGetter(self.PerformanceEntry?.prototype, "duration", function (native) {
-    return Math.round(native.call(this));
-  });
+  const { mark, measure } = Performance.prototype;
+  replace(Performance.prototype, "mark", { mark(name, options = {}) {
+    return mark.call(this, name, { startTime: now(), ...options });
+  } }.mark);
+  replace(Performance.prototype, "measure", { measure(name, start, end) {
+    if (typeof start !== "object" || start === null) start = { start: start ?? 0, end };
+    if (start.duration === undefined && start.end === undefined) start = { ...start, end: now() };
+    return measure.call(this, name, start);
+  } }.measure);
   const ownEntry = entry => entry.entryType === "mark" || entry.entryType === "measure";
   for (const name of ["getEntries", "getEntriesByName", "getEntriesByType"]) {
     const native = Performance.prototype[name];
@@ -78,8 +81,7 @@
       return native(() => callback.call(self, now()));
     } }.requestAnimationFrame);
     replaceGetter(self.AnimationTimeline?.prototype, "currentTime", function (native) {
-      const time = native.call(this);
-      return typeof time === "number" ? since(time) : time;
+      return native.call(this) === null ? null : now();
     });
   }
   if (self.PerformanceTiming) {

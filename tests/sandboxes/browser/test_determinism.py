@@ -77,7 +77,7 @@ def test_animation_frames_come_at_fixed_times(drive):
         })</script>""",
         ms=40,
     )
-    assert said == [[at, at] for at in range(20, 160, 20)]
+    assert said == [[at, at] for at in range(20, 160, 20)]  # and a fraction, which is cut off
 
 
 def test_style_animations_and_transitions_follow(drive):
