@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import tempfile
 
 import pytest
 
@@ -23,6 +24,13 @@ COSTLY = {"02", "09", "24", "27"}
 
 def outcome(report, *statuses):
     return {r.number for r in report.results if r.status in statuses}
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path, monkeypatch):
+    """Some mutants leave files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.caught_by}-{m.name}")
