@@ -1,0 +1,141 @@
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import sandboxgym as sg
+from sandboxgym.core.errors import InvalidActionError, InvalidOptionsError
+from sandboxgym.sandboxes.browser.env import BrowserEnv, Turn
+from sandboxgym.sandboxes.browser.options import Options
+from tests.sandboxes.browser.playing import play
+from tests.sandboxes.browser.site import TestSite
+
+
+@pytest.fixture(scope="module")
+def env(browser):
+    made = BrowserEnv(TestSite, goal="Look around.")
+    yield made
+    made.close()
+
+
+def test_observations_are_in_their_space(env):
+    obs, info = env.reset(seed=1)
+    assert info == {}
+    assert obs in env.observation_space
+    assert (obs["goal"], obs["url"], obs["title"]) == (
+        "Look around.",
+        "https://site.test/",
+        "index",
+    )
+    obs = play(env, ["click link 'tabs'", "click button 'open a popup'"])
+    assert obs in env.observation_space
+    assert obs["active_page_index"] == 1
+    assert obs["open_pages_urls"][1].endswith("/popup?from=script")
+    assert obs["open_pages_titles"] == ("tabs", "popup")
+
+
+def test_samples_of_the_action_space_are_actions(env):
+    env.reset(seed=1)
+    env.action_space.seed(1)
+    for _ in range(5):
+        action = env.action_space.sample()
+        assert action in env.action_space
+        assert "there is no action" not in env.step(action)[0]["last_action_error"]
+
+
+@pytest.mark.parametrize(
+    ("action", "error"),
+    [
+        ("clik('1')", "there is no action 'clik'"),
+        ("click('999')", "there is no element '999'"),
+        ("tab_focus(7)", "there is no tab 7"),
+        ("go_forward()", "there is no page to go forward to"),
+        ("press('3', 'Hyper')", "there is no key 'Hyper'"),
+        ("fill('2', 'x')", "it is no field that can be written to"),
+    ],
+)
+def test_errors_are_told_in_the_observation(env, action, error):
+    before, _ = env.reset(seed=1)
+    obs, reward, terminated, truncated, _ = env.step(action)
+    assert error in obs.pop("last_action_error")
+    before.pop("last_action_error")
+    assert obs == before
+    assert (reward, terminated, truncated) == (0.0, False, False)
+
+
+def test_dialogs_and_refusals_are_told(env):
+    env.reset(seed=1, options={"start": "/dialogs"})
+    assert play(env, ["click button 'alert'"])["dialogs"] == ("alert accepted: careful",)
+    assert play(env, ["click button 'confirm'"])["dialogs"] == ("confirm dismissed: sure?",)
+    refused = play(env, ["goto('/outside')"])["refused"]
+    assert "https://example.com/picture.png was refused" in " ".join(refused)
+
+
+def test_refuses_what_is_no_action_and_no_option(env):
+    before, _ = env.reset(seed=1)
+    with pytest.raises(InvalidActionError, match="an action is a text"):
+        env.step(7)
+    with pytest.raises(InvalidOptionsError, match=r"got \['speed'\]"):
+        env.reset(options={"speed": 2})
+    assert env.step("noop(0)")[0]["axtree"] == before["axtree"]
+
+
+def test_messages_reward_and_end(browser):
+    turns: list[Turn] = []
+
+    def reward(turn):
+        turns.append(turn)
+        return (1.0, True) if turn.site.get_state()["posts"] else 0.25
+
+    env = BrowserEnv(TestSite, start="/form", reward=reward)
+    try:
+        env.reset(seed=1)
+        obs, earned, ended, *_ = env.step("send_msg_to_user('hello')")
+        assert (obs["chat_messages"], earned, ended) == (("hello",), 0.25, False)
+        moment = env.snapshot()
+        play(env, ["fill textbox 'word' 'milk'"])
+        obs, earned, ended, *_ = env.step("press('5', 'Enter')")
+        assert (earned, ended) == (1.0, True)
+        assert turns[-1].messages == ("hello",)
+        obs, _ = env.restore(moment)
+        assert obs["chat_messages"] == ("hello",)
+        *_, ended, _, _ = env.step("report_infeasible('no milk')")
+        assert ended
+        assert turns[-1].infeasible == "no milk"
+    finally:
+        env.close()
+
+
+def test_screenshots_are_observed_and_rendered(browser):
+    env = BrowserEnv(
+        TestSite, screenshot=True, browser=Options(width=400, height=300), render_mode="rgb_array"
+    )
+    try:
+        obs, _ = env.reset(seed=1, options={"start": "/canvas"})
+        assert obs in env.observation_space
+        assert obs["screenshot"].shape == (300, 400, 3)
+        assert obs["screenshot"].std() > 0
+        np.testing.assert_array_equal(env.render(), obs["screenshot"])
+        again, _ = env.restore(env.snapshot())
+        np.testing.assert_array_equal(again["screenshot"], obs["screenshot"])
+    finally:
+        env.close()
+
+
+def test_same_seed_same_episode_other_seed_other_chance(env):
+    shown = []
+    for seed in (1, 1, 2):
+        env.reset(seed=seed, options={"start": "/chance"})
+        shown.append(play(env, ["click button 'roll'"])["axtree"])
+    assert shown[0] == shown[1] != shown[2]
+
+
+def test_made_by_its_id_it_forks(browser):
+    env = gym.make("sandboxgym/Browser-v0", site="tests.sandboxes.browser.site:TestSite")
+    try:
+        env.reset(seed=1)
+        (fork,) = sg.fork(env, 1)
+        assert fork.step("goto('/form')")[0]["title"] == "form"
+        assert env.step("noop()")[0]["title"] == "index"
+        fork.close()
+    finally:
+        env.close()
