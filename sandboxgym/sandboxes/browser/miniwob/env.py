@@ -8,17 +8,18 @@ obs, reward, terminated, truncated, info = env.step("click('4')")
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gymnasium import spaces
 
 from sandboxgym.core.errors import InvalidOptionsError
+from sandboxgym.core.snapshot import Fidelity
 from sandboxgym.sandboxes.browser.env import BrowserEnv, Turn
 from sandboxgym.sandboxes.browser.errors import ProtocolError, TargetGoneError
 from sandboxgym.sandboxes.browser.miniwob import tasks
 from sandboxgym.sandboxes.browser.miniwob.site import MiniWoBSite
-from sandboxgym.sandboxes.browser.observation import AnyText, Observation
+from sandboxgym.sandboxes.browser.observation import AnyText, Observation, observation_space
 from sandboxgym.sandboxes.browser.options import Options
 from sandboxgym.sandboxes.browser.session import Session
 from sandboxgym.sandboxes.browser.sites import Site
@@ -111,17 +112,19 @@ class MiniWoBEnv(BrowserEnv):
     ) -> None:
         self.task = tasks.task(task)
         self._site_seed: int | None = None
-        self._standing = _LEFT
+        self.standing = _LEFT
+        world = Options(width=self.task.width, height=self.task.height, action_ms=action_ms)
         super().__init__(
             lambda: MiniWoBSite(self.task, mode),
             start=self.task.page,
             screenshot=screenshot,
-            browser=Options(width=self.task.width, height=self.task.height, action_ms=action_ms),
+            browser=world,
             render_mode=render_mode,
         )
+        seen = observation_space(screenshot=screenshot, width=world.width, height=world.height)
         self.observation_space = spaces.Dict(
             {
-                **self.observation_space.spaces,
+                **seen.spaces,
                 "utterance": AnyText(_MAX_UTTERANCE),
                 "fields": spaces.Sequence(
                     spaces.Tuple((AnyText(_MAX_UTTERANCE), AnyText(_MAX_UTTERANCE)))
@@ -162,19 +165,25 @@ class MiniWoBEnv(BrowserEnv):
         )
         return site
 
+    @property
+    def fidelity(self) -> Fidelity:
+        """That of a browser, but not exact for the tasks that `tasks.INEXACT` names."""
+        declared = super().fidelity
+        return replace(declared, exact=declared.exact and self.task.name not in tasks.INEXACT)
+
     def _observe(self, error: str) -> Observation:
         obs = super()._observe(error)
-        self._standing = self._run(_standing(self._playing.session, self.task.page))
-        return {**obs, "utterance": self._standing.utterance, "fields": self._fields()}
+        self.standing = self._run(_standing(self._playing.session, self.task.page))
+        return {**obs, "utterance": self.standing.utterance, "fields": self._fields()}
 
     def _fields(self) -> tasks.Fields:
-        return self._standing.fields or self.task.fields(self._task[1])
+        return self.standing.fields or self.task.fields(self._task[1])
 
     def _judge(self, turn: Turn) -> tuple[float, bool]:
-        return self._standing.reward, self._standing.done
+        return self.standing.reward, self.standing.done
 
     def _info(self) -> dict[str, Any]:
-        return {"raw_reward": self._standing.raw_reward, "reason": self._standing.reason}
+        return {"raw_reward": self.standing.raw_reward, "reason": self.standing.reason}
 
 
 async def _standing(session: Session, page: str) -> Standing:

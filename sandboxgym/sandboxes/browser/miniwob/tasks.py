@@ -11,8 +11,8 @@ from sandboxgym.core.errors import DataNotFoundError, MissingDependencyError
 
 Fields = tuple[tuple[str, str], ...]
 
-# Tasks that MiniWoB++ has a page for, but whose snapshots cannot be told again exactly, with the
-# reason. A snapshot of one of these replays the whole episode.
+# Tasks whose restored pages may go on otherwise than the original would, with the reason. Their
+# environments say so in `fidelity`.
 INEXACT: dict[str, str] = {}
 
 
