@@ -23,6 +23,7 @@ _MICROSECOND = 1e-3  # Chromium's resolution, in milliseconds
 # Chromium rounds what it tells pages of time, and what it moves their animations by, to steps of
 # this. What lies between two steps it rounds up or down by a chance of its own.
 _STEP = 0.1
+_ATTEMPTS = 10  # at drawing the first frame of a document
 _CYCLE = 9  # after which frames are on time again
 
 
@@ -134,12 +135,42 @@ class Frames:
         self._clock = clock
         self._frame_ms = frame_ms
         self._drawn = 0.0
+        self._fresh = False
         self.waiting = False
+        cdp.on("Page.frameNavigated", self._navigated)
 
     async def draw_next(self) -> None:
         """Draw a frame now, later than the last one by a step at least."""
         self._drawn = max(self._clock.now, self._drawn + _STEP)
-        await self._draw()
+        if self._fresh:
+            self._fresh = False
+            await self._draw_first()
+        else:
+            await self._draw()
+
+    async def _draw_first(self) -> None:
+        """Draw the first frame of a document, which may not be ready for it at the first attempt.
+
+        The page itself is told of one frame in any case: of the one that it was ready for.
+        """
+        frame = {"frameId": self._cdp.target_id, "worldName": "sandboxgym"}
+        world = await self._cdp.send("Page.createIsolatedWorld", **frame)
+        told = self._cdp.post(
+            "Runtime.evaluate",
+            expression="new Promise(requestAnimationFrame)",
+            contextId=world["executionContextId"],
+            awaitPromise=True,
+        )
+        for attempt in range(_ATTEMPTS):
+            await self._cdp.send("Runtime.evaluate", expression="0")  # it has got round to it
+            if told.done():
+                return
+            self._drawn += _STEP if attempt > _ATTEMPTS // 2 else 0
+            await self._draw()
+
+    def _navigated(self, params: dict[str, Any]) -> None:
+        if "parentId" not in params["frame"]:
+            self._fresh = True
 
     async def picture(self) -> bytes:
         """The last frame once more, as PNG: the page does nothing for it."""
