@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -28,23 +29,23 @@ import verl_trees as example  # noqa: E402
 
 
 class Scripted:
-    """The first root of the first game follows its plan, all others look around."""
+    """Of the branches of the first game that have come equally far, one follows its plan."""
 
     def __init__(self) -> None:
         self.tokenizer = None
-        self.plan = [turn.command for turn in tiny.plans()[0]]
+        self.asked: Counter[tuple[int, ...]] = Counter()
+        (self.plan, *_) = ([turn.command for turn in turns] for turns in tiny.plans())
         self.first = tiny.plans()[0][0].seen
 
     async def generate(self, request_id, *, prompt_ids, sampling_params, **_) -> TokenOutput:
         assert sampling_params["max_tokens"] == 16
-        said = self.tokenizer.decode(prompt_ids)
-        done = [c for c in self.plan if f"assistant\n{c}{tiny.END}" in said]
-        follows = self.first in said and said.count("assistant\n") == len(done) + 1
-        following, self.turns = self.turns, self.turns + 1
-        command = self.plan[len(done)] if follows and following % 2 == 0 else "look"
+        read = self.tokenizer.decode(prompt_ids)
+        said = [part.partition(tiny.END)[0] for part in read.split("assistant\n")[1:-1]]
+        follows = self.first in read and said == self.plan[: len(said)]
+        follows = follows and self.asked[tuple(prompt_ids)] == 0
+        self.asked[tuple(prompt_ids)] += 1
+        command = self.plan[len(said)] if follows else "look"
         return TokenOutput(token_ids=self.tokenizer(command + tiny.END)["input_ids"])
-
-    turns = 0
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +119,9 @@ def test_an_episode_is_one_row_with_its_return(worker):
     _agent_loop_registry["episode"] = {**tree, **single, "name": "episode", "plan": plan}
     prompts = example.prompts()[:1]
     prompts.non_tensor_batch["agent_name"] = np.array(["episode"], dtype=object)
-    worker.llm_client.turns = 0
+    worker.llm_client.asked.clear()
     data = asyncio.run(worker.generate_sequences(prompts))
-    assert data.batch["rm_scores"].sum() == data.non_tensor_batch["episode_return"][0]
+    assert data.batch["rm_scores"].sum() == data.non_tensor_batch["episode_return"][0] == 1
 
 
 def test_the_example_takes_a_training_step():

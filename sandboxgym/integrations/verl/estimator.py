@@ -5,7 +5,7 @@ Where a row branched off is not among it. So the loop, which knows the tree, cre
 nested leave-one-out, makes a row of each, and gives the credit in place of a reward; the estimator
 puts it on the tokens. What episodes returned is in the log as `episode_return`.
 
-Import this module where the trainer runs, such as by `+trainer.external_lib` or in its main file.
+Import this module where verl's trainer runs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def credit_of_segments(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Advantages and returns, which are the same here: the credit of a row on the model's tokens.
 
-    With `loss_agg_mode=seq-mean-token-sum` the loss of a batch is, up to a constant, what nested
-    leave-one-out asks for. Do not normalise advantages further.
+    With `loss_agg_mode=token-sum` the loss of a batch is what nested leave-one-out asks for. Other
+    modes divide by how long the rows are, or how many of them are empty, which is up to the policy.
     """
     with torch.no_grad():
         credit = token_level_rewards.sum(dim=-1, keepdim=True) * response_mask

@@ -33,6 +33,7 @@ from sandboxgym.integrations.growth import Dialogue, Plan, Row, Said
 from sandboxgym.integrations.pieces import Piece, most_pieces, pieces
 
 try:
+    from omegaconf import OmegaConf
     from verl.experimental.agent_loop.agent_loop import (
         AgentLoopBase,
         AgentLoopMetrics,
@@ -46,6 +47,12 @@ except ImportError as error:
 
 class TreeRowsError(SandboxGymError, ValueError):
     """The rows that verl asked for, or their lengths, do not fit a tree."""
+
+
+def _plain(given: Any) -> dict[str, Any]:
+    """What a configuration holds, without the classes of OmegaConf."""
+    plain: Any = OmegaConf.to_container(given) if OmegaConf.is_config(given) else given
+    return dict(plain or {})
 
 
 class EpisodeAgentLoop(AgentLoopBase):
@@ -69,8 +76,8 @@ class EpisodeAgentLoop(AgentLoopBase):
         **verl: Any,
     ) -> None:
         super().__init__(**verl)
-        self.make = functools.partial(gym.make, sandbox, **dict(arguments or {}))
-        fields = {"roots": 1, "max_tokens": self.rollout_config.response_length, **(plan or {})}
+        self.make = functools.partial(gym.make, sandbox, **_plain(arguments))
+        fields = {"roots": 1, "max_tokens": self.rollout_config.response_length, **_plain(plan)}
         self.plan = Plan(**{**fields, "branch_at": tuple(fields.get("branch_at", ()))})
         self.turn_tokens = turn_tokens
 
