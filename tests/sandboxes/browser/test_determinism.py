@@ -35,19 +35,18 @@ def test_dates_and_clocks_are_virtual(drive):
         drive,
         """<script>
         say(Date.now(), performance.now(), performance.timeOrigin, new Date().toISOString())
-        setTimeout(() => say(Date.now(), performance.now()), 1234)
+        setTimeout(() => say(Date.now(), performance.now()), 234)
         </script>""",
-        ms=2000,
+        ms=200,
     )
     assert said == [
         [EPOCH, 0, EPOCH, "2025-01-01T12:00:00.000Z"],
-        [EPOCH + 1234, 1234],
+        [EPOCH + 234, 234],
     ]
 
 
 def test_an_hour_passes_at_once(drive):
     ticks = "<script>setInterval(() => say(performance.now()), 600_000)</script>"
-    assert log(drive, ticks, ms=20_000) == []
     page = drive({"/": LOG + ticks}, options=Options(frame_ms=60_000, action_ms=3_600_000))
     page.open()
     assert page.value("log") == [[600_000 * n] for n in range(1, 7)]
@@ -111,10 +110,10 @@ def test_pictures_are_the_same(drive):
     for _ in range(2):
         page = drive({"/": body})
         page.open()
-        page.wait(700)
+        page.wait(240)
         pictures.append(page.screenshot())
     assert pictures[0] == pictures[1]
-    page.wait(700)
+    page.wait(240)
     assert page.screenshot() != pictures[0]
 
 
