@@ -271,7 +271,7 @@ def test_tensors_arrive_as_what_they_are():
     def make():
         return gym.wrappers.NumpyToTorch(Walk())
 
-    with sg.ForkPool(make, 2, workers=2) as pool:
+    with sg.ForkPool(make, 2, workers=1) as pool:
         obs, _ = pool.reset(0, seed=1)
         assert isinstance(obs, torch.Tensor)
         pool.step({0: torch.tensor(1)})

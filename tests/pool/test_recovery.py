@@ -128,7 +128,8 @@ def test_a_worker_that_dies_in_the_midst_of_a_step(tmp_path):
         expected = plain(alone.step(1))
         assert [plain(results[lane]) for lane in (0, 2, 3)] == [expected] * 3
         assert results[1][4]["taken"] == 1
-        assert len(pool.take_restarts()) == 4
+        restarted = {restart.lane for restart in pool.take_restarts()}
+        assert {1, 2, 3} <= restarted  # lane 0 too, unless its answer had left before the crash
 
 
 def test_a_worker_that_hangs_is_replaced(tmp_path):
