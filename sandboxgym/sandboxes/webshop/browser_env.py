@@ -135,6 +135,8 @@ class WebShopBrowserEnv(BrowserEnv):
             return obs, 0.0, False, False, self._info(valid=False)
         for deed in deeds:
             obs, earned, ended, truncated, _ = super().step(deed)
+            if obs["last_action_error"]:
+                break
         return obs, earned, ended, truncated, self._info(valid=not obs["last_action_error"])
 
     def page_text(self) -> str:
@@ -180,16 +182,17 @@ class WebShopBrowserEnv(BrowserEnv):
         verb, argument = parsed(action) or ("", "")
         if verb == "search" and len(argument) <= MAX_SEARCH:
             box = self._bid(SEARCH_ID)
-            return [f"fill({box!r}, {argument!r})", f"press({box!r}, 'Enter')"]
+            return [f"fill({box!r}, {argument!r})", f"press({box!r}, 'Enter')"] if box else []
         link = self.session.page.link(argument) if verb == "click" else None
-        return [] if link is None else [f"click({self._bid(id_of(link))!r})"]
+        bid = self._bid(id_of(link)) if link else None
+        return [f"click({bid!r})"] if bid else []
 
-    def _bid(self, element_id: str) -> str:
-        """What a browser action calls the element with this id in the page."""
-        bid: str = self._run(self._look_up(element_id))
+    def _bid(self, element_id: str) -> str | None:
+        """What a browser action calls the element with this id, or None where there is none."""
+        bid: str | None = self._run(self._look_up(element_id))
         return bid
 
-    async def _look_up(self, element_id: str) -> str:
+    async def _look_up(self, element_id: str) -> str | None:
         episode = self._playing
         tab = episode.session.active
         found = await tab.cdp.send(
@@ -197,5 +200,7 @@ class WebShopBrowserEnv(BrowserEnv):
             expression=f"document.getElementById({json.dumps(element_id)})",
             contextId=await tab.isolated_world(),
         )
+        if "objectId" not in found["result"]:
+            return None
         node = await tab.cdp.send("DOM.describeNode", objectId=found["result"]["objectId"])
-        return episode.bids[tab].of[node["node"]["backendNodeId"]]
+        return episode.bids[tab].of.get(node["node"]["backendNodeId"])

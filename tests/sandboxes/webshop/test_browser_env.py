@@ -77,8 +77,9 @@ def test_recorded_episodes_read_and_earn_what_they_did_in_the_original(recorded)
 
 
 @pytest.mark.slow
-def test_a_hundred_recorded_episodes_read_and_earn_what_they_did_in_the_original(recorded):
-    for number in range(100):
+@pytest.mark.parametrize("tens", range(10))
+def test_a_hundred_recorded_episodes_read_and_earn_what_they_did(recorded, tens):
+    for number in range(10 * tens, 10 * tens + 10):
         replay(recorded, number)
 
 
@@ -192,6 +193,16 @@ def test_after_a_purchase_a_snapshot_leads_back_before_it(make):
     _, info = env.restore(after)
     assert env.session.done
     assert info["reward_parts"]["total"] == reward
+
+
+def test_where_the_page_was_lost_actions_of_text_mode_say_so(make):
+    env = make(actions="webshop")
+    env.reset(seed=1)
+    env._run(env._playing.session.open("/nowhere"))
+    for action in ("search[lamp]", "click[back to search]"):
+        obs, reward, done, _, info = env.step(action)
+        assert (reward, done, info["valid"]) == (0.0, False, False)
+        assert "not possible" in obs["last_action_error"]
 
 
 def test_what_is_no_goal_or_no_action_is_refused(make):
