@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from sandboxgym.sandboxes.browser import chromium
+from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
 from sandboxgym.sandboxes.repo.backend import Limits
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NEED_SANDBOXES = {"repo.md"}
+NEED_CHROMIUM = {"browser.md"}
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -28,6 +31,11 @@ def examples(page: Path) -> list[tuple[int, str]]:
 def test_examples_run(page, tmp_path):
     if page.name in NEED_SANDBOXES:
         make_overlay_backend(Limits()).close()  # or the test is skipped, with the reason
+    if page.name in NEED_CHROMIUM:
+        try:
+            chromium.find()
+        except BrowserNotFoundError as error:
+            pytest.skip(str(error))
     program = ""
     for line, code in examples(page):
         program += "\n" * (line - program.count("\n")) + code  # errors have the page's line numbers

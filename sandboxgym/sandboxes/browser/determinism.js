@@ -149,12 +149,24 @@
     { jsHeapSizeLimit: 2 ** 32, totalJSHeapSize: 2 ** 24, usedJSHeapSize: 2 ** 23 }
   ));
 
-  // ---- IndexedDB: we are told that it is used, so that it is looked at.
-  const openDatabase = self.IDBFactory?.prototype.open;
-  replace(self.IDBFactory?.prototype, "open", { open(...what) {
-    report?.(stringify(["databases"]));
-    return Reflect.apply(openDatabase, this, what);
-  } }.open);
+  // ---- IndexedDB answers from another process, in real time. We are told for how much a page is
+  // waiting, so that its own time stands almost still until that has come.
+  const waiting = (target, ...ends) => {
+    report?.(stringify(["databases", 1]));
+    let over = false;
+    const end = () => { if (!over) report?.(stringify(["databases", -1])); over = true; };
+    for (const kind of ends) target.addEventListener(kind, end);
+    return target;
+  };
+  const waitFor = (owner, name, ...ends) => {
+    const native = owner?.[name];
+    if (native) replace(owner, name, { [name](...what) {
+      return waiting(Reflect.apply(native, this, what), ...ends);
+    } }[name]);
+  };
+  waitFor(self.IDBFactory?.prototype, "open", "success", "error");
+  waitFor(self.IDBFactory?.prototype, "deleteDatabase", "success", "error");
+  waitFor(self.IDBDatabase?.prototype, "transaction", "complete", "abort");
 
   // ---- Going back. A traversal that a page begins would stop Chromium's virtual time for ever, so
   // we do it for the page when time stands still, which is within the present frame.

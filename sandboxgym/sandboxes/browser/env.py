@@ -23,6 +23,7 @@ from sandboxgym.core.errors import (
     InvalidOptionsError,
     SnapshotCorruptError,
 )
+from sandboxgym.core.plain import owned
 from sandboxgym.core.snapshot import Fidelity
 from sandboxgym.sandboxes.browser import loop
 from sandboxgym.sandboxes.browser.actions import MAX_ACTION, ActionError, parse
@@ -204,9 +205,9 @@ class BrowserEnv(ForkableEnv[Observation, str]):
         """The site as it is at the beginning of an episode; `seed` was drawn for it."""
         if self._site is None or self._site_at_first is None:
             self._site = self._make_site()
-            self._site_at_first = self._site.get_state()
+            self._site_at_first = owned(self._site.get_state(), "state of the site")
         else:
-            self._site.set_state(self._site_at_first)
+            self._site.set_state(owned(self._site_at_first))
         return self._site
 
     # What is captured, and how it is put back.
@@ -253,7 +254,7 @@ class BrowserEnv(ForkableEnv[Observation, str]):
             self.metrics["unfaithful_restores"] = self.metrics.get("unfaithful_restores", 0) + 1
             self.unfaithful = str(error)
             return False
-        site.set_state(held.moment.site)
+        site.set_state(owned(held.moment.site))  # it may go on with what it is given
         self._replace(episode)
         self._moment = held.moment
         self._seed, self._task, self._messages = held.seed, held.task, held.messages
@@ -261,7 +262,8 @@ class BrowserEnv(ForkableEnv[Observation, str]):
 
     def _present(self) -> Moment:
         if self._moment is None:
-            self._moment = self._run(capture(self._playing, self._served_site.get_state()))
+            state = owned(self._served_site.get_state(), "state of the site")
+            self._moment = self._run(capture(self._playing, state))
         return self._moment
 
     # Details.

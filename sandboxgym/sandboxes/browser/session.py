@@ -225,6 +225,7 @@ class Session:
             for tab in self.tabs:
                 if not tab.gone:
                     await tab.workers.step()
+                    await tab.wait_for_databases()
                     await tab.traverse()
             if self.now == frame:
                 with contextlib.suppress(TargetGoneError):
@@ -274,7 +275,7 @@ class Session:
         tab = self.active
         if self.tabs != [tab] or tab.opener is not None or self._arriving or not self.hands.empty:
             return None
-        return Start(time=tab.clock.now, mouse=[self.hands.x, self.hands.y])
+        return Start(time=tab.clock.told, mouse=[self.hands.x, self.hands.y])
 
     async def close(self) -> None:
         """End all its pages and forget what they stored."""

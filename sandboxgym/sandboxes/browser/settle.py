@@ -89,6 +89,17 @@ class Clock:
                 await self._read()
         self.running = False
 
+    async def creep(self) -> None:
+        """Let a microsecond pass, in which a page may get what comes from elsewhere."""
+        if self._sessions:
+            await self._grant(self._sessions[0], _MICROSECOND)
+            self.now += _MICROSECOND
+
+    @property
+    def told(self) -> float:
+        """The present time, as pages are told it."""
+        return round(math.floor(self.now / _STEP + EPSILON) * _STEP, 1)
+
     async def _grant(self, cdp: CDPSession, ms: float) -> None:
         self._granted = asyncio.get_running_loop().create_future()
         self._granted.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -141,7 +152,7 @@ class Frames:
 
     async def draw_next(self) -> None:
         """Draw a frame now, later than the last one by a step at least."""
-        self._drawn = max(self._clock.now, self._drawn + _STEP)
+        self._drawn = max(self._clock.told, self._drawn + _STEP)
         if self._fresh:
             self._fresh = False
             await self._draw_first()
