@@ -74,9 +74,9 @@ class OwnedKeeper:
                 "make another one here"
             )
         connection, other = socket.socketpair()
-        with other, self._sending:
+        with other:
             try:
-                with wire.uninterrupted():  # or the keeper would wait for the rest
+                with wire.uninterrupted(), self._sending:  # or the keeper would wait for the rest
                     wire.send(self._connection, request)
                     wire.send_socket(self._connection, other)
             except OSError as error:
@@ -97,14 +97,16 @@ class OwnedKeeper:
         self._finalizer()
 
     def _send_dropped(self) -> None:
-        while self._dropped and self.alive and self._sending.acquire(blocking=False):
-            try:
-                with wire.uninterrupted():
+        while self._dropped and self.alive:
+            with wire.uninterrupted():
+                if not self._sending.acquire(blocking=False):
+                    return  # who sends does this afterwards
+                try:
                     wire.send(self._connection, {"do": "drop", "layer": self._dropped.popleft()})
-            except (wire.ClosedError, IndexError):
-                return  # the keeper is lost, and all layers are; or another thread was faster
-            finally:
-                self._sending.release()
+                except (wire.ClosedError, IndexError):
+                    return  # the keeper is lost, and all layers are; or another thread was faster
+                finally:
+                    self._sending.release()
 
     def _expect_ready(self) -> dict[str, Any]:
         self._connection.settimeout(START_SECONDS)
