@@ -394,6 +394,8 @@ class Session:
 
     def _fail(self, tab: Tab, error: BrowserError) -> None:
         """A tab cannot go on; the action in progress is broken off."""
+        if tab.ended:
+            return  # what it was at comes to its end after it
         self._failed.setdefault(tab, error)
         if self._failing is not None and not self._failing.done():
             self._failing.set_result(None)
@@ -420,6 +422,8 @@ class Session:
             raise BrowserLostError("the browser is gone: reset starts another")
         failed, self._failed = self._failed, {}
         for tab in failed:
+            tab.ended = True
+        for tab in failed:
             await self._end(tab)
             new = await self._make_tab()
             if tab in self.tabs:
@@ -432,6 +436,7 @@ class Session:
             raise error
 
     async def _end(self, tab: Tab) -> None:
+        tab.ended = True
         tab.traffic.close()
         if tab.gone:
             return

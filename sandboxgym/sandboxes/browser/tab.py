@@ -60,6 +60,7 @@ class Tab:
         dialogs: What it showed since the last action began.
         refused: What it was refused since the last action began, each with the reason.
         workers: Its workers.
+        ended: Whether its session is done with it.
         traversals: How far the page wants to go in its history; `traverse` does it.
         file_chooser: The backend node id of the `<input type=file>` whose dialog the page opened
             last, or None; dialogs are never shown, `DOM.setFileInputFiles` fills it.
@@ -88,6 +89,7 @@ class Tab:
         self.frames = Frames(cdp, clock, options.frame_ms)
         self.loading = Loading(cdp)
         self.traversals: list[int] = []
+        self.ended = False
         self._fail = fail
         self._first_script = ""
         self._awaited = 0  # answers of IndexedDB
@@ -319,6 +321,8 @@ class Tab:
         elif kind == "databases":
             self.traffic.recorder.uses_databases = True
             self._awaited += what[0]
+        elif kind == "keeps":
+            self.traffic.recorder.keeps_more = True
         else:
             name, which = what
             self.traffic.refuse(f"{name} ({which}) was refused: it would leave the sandbox")
