@@ -168,6 +168,17 @@
   waitFor(self.IDBFactory?.prototype, "deleteDatabase", "success", "error");
   waitFor(self.IDBDatabase?.prototype, "transaction", "complete", "abort");
 
+  // ---- Other places to keep things in. Nobody reads them, so we are told that they are used.
+  for (const [owner, name] of [
+    [self.CacheStorage?.prototype, "open"], [self.StorageManager?.prototype, "getDirectory"],
+  ]) {
+    const native = owner?.[name];
+    if (native) replace(owner, name, { [name](...what) {
+      report?.(stringify(["keeps", name]));
+      return Reflect.apply(native, this, what);
+    } }[name]);
+  }
+
   // ---- Going back. A traversal that a page begins would stop Chromium's virtual time for ever, so
   // we do it for the page when time stands still, which is within the present frame.
   if (!isWorker) {

@@ -118,6 +118,8 @@ class Recorder:
         story: Up to now.
         replay: Answers in place of the site while it is not None.
         uses_databases: Whether a page has opened a database since the session began.
+        keeps_more: Whether a page has put something where nobody reads it (cache storage, its own
+            file system): then no new story begins any more.
         broken: Why the story says no longer what the present state came from, or None.
     """
 
@@ -126,6 +128,7 @@ class Recorder:
         self.story = Story()
         self.replay: Responder | None = None
         self.uses_databases = False
+        self.keeps_more = False
         self.broken: str | None = None
         self._before: Story | None = None  # the story before this one
         self._stage = stage
@@ -157,7 +160,7 @@ class Recorder:
         if not (plain and repeatable and at_the_end):
             return
         start = self._stage.blank_start()
-        if start is None:
+        if start is None or self.keeps_more:
             return
         start.url = request.url
         start.referrer = request.headers.get("referer", "")

@@ -167,6 +167,11 @@ ITEMS: dict[str, tuple[str, list[str], list[str]]] = {
         ["click button 'worker'", "click button 'service worker'"],
         ["click button 'worker'", "click button 'broadcast'"],
     ),
+    "cache storage": (
+        "/workers",
+        ["click button 'cache'", "goto('/form')", "goto('/workers')", "click button 'kept'"],
+        ["click button 'kept'", "click button 'cache'"],
+    ),
     "dragging": (
         "/drag",
         ["mouse_drag_and_drop(30, 250, 150, 260)"],
