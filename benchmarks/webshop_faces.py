@@ -66,11 +66,12 @@ class Comparison:
     def fork(self, rng: random.Random) -> None:
         """Go away from this moment and come back."""
         browser = self.browser
-        before = self.look()
+        page, picture = browser.page_text(), browser.screenshot()
         start = time.perf_counter()
         moment = browser.snapshot()
         self.clock("snapshot", start)
-        self.expect("snapshot", before, self.look())
+        before = self.look()
+        self.expect("snapshot", (moment.digest, page, picture), before)
         info = moment.last.info
         for _ in range(AWAY):
             *_, done, _, info = browser.step(chosen(rng, info))
