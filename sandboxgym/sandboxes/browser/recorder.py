@@ -117,6 +117,7 @@ class Recorder:
     Attributes:
         story: Up to now.
         replay: Answers in place of the site while it is not None.
+        staging: Whether what is opened is only passed through, and no story.
         uses_databases: Whether a page has opened a database since the session began.
         keeps_more: Whether a page has put something where nobody reads it (cache storage, its own
             file system): then no new story begins any more.
@@ -127,6 +128,7 @@ class Recorder:
         self._epoch_ms = epoch_ms
         self.story = Story()
         self.replay: Responder | None = None
+        self.staging = False
         self.uses_databases = False
         self.keeps_more = False
         self.broken: str | None = None
@@ -146,6 +148,8 @@ class Recorder:
             navigation: Chromium's type of it, "differentDocument" for a plain one.
         """
         self._coming, self._chain = None, []
+        if self.staging:
+            return
         history = await _history(cdp)
         if history is None:
             self._document_is_plain = False

@@ -150,7 +150,7 @@ async def _tell(episode: Episode, moment: Moment) -> None:
 
 async def _set_the_stage(session: Session, start: Start) -> None:
     """Make a new session what it was when the story's first document was asked for."""
-    session.recorder.replay = _EmptyPages()
+    session.recorder.replay, session.recorder.staging = _EmptyPages(), True
     tab = session.active
     await session.set_cookies(start.cookies)
     # The first is the empty tab itself. What is opened where it is already replaces it.
@@ -161,6 +161,7 @@ async def _set_the_stage(session: Session, start: Start) -> None:
         await session.set_databases(start.databases)
     if start.storage:
         await tab.put_into_storage(start.storage)
+    session.recorder.staging = False
 
 
 class _EmptyPages:
