@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sandboxgym.core.errors import DataNotFoundError, MissingDependencyError
 
@@ -34,9 +36,7 @@ class Task:
 
     def fields(self, utterance: str) -> Fields:
         """What the utterance asks for, as pairs of key and value, where MiniWoB++ can tell."""
-        from miniwob.fields import FIELD_EXTRACTORS
-
-        extract = FIELD_EXTRACTORS.get(self.name)
+        extract = _extractors().get(self.name)
         try:
             found = extract(utterance) if extract is not None else ()
         except ValueError:  # a wording that MiniWoB++ has no pattern for
@@ -82,9 +82,27 @@ def folder() -> Path:
     Raises:
         MissingDependencyError: The wheel is not installed.
     """
-    spec = importlib.util.find_spec("miniwob")
-    if spec is None or spec.origin is None:
+    try:
+        wheel = importlib.metadata.distribution("miniwob")
+    except importlib.metadata.PackageNotFoundError as error:
         raise MissingDependencyError(
             'the pages of MiniWoB++ are not installed: pip install "sandboxgym[miniwob]"'
-        )
-    return Path(spec.origin).parent / "html"
+        ) from error
+    return Path(str(wheel.locate_file("miniwob/html")))
+
+
+@functools.cache
+def _extractors() -> dict[str, Any]:
+    """What reads fields from utterances, by task.
+
+    The module is loaded by its path: importing the package would register its environments, and a
+    script of the user's that is called miniwob.py would be in its way.
+    """
+    path = folder().parent / "fields.py"
+    spec = importlib.util.spec_from_file_location("sandboxgym_miniwob_fields", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    extractors: dict[str, Any] = module.FIELD_EXTRACTORS
+    return extractors
