@@ -56,7 +56,7 @@ def main(steps: int = 2) -> list[dict[str, float]]:
     tokenizer = tiny.build_tokenizer([*tiny.texts(), qwen2_5_chat_template, spelled("look")])
     tokenizer.chat_template = qwen2_5_chat_template
     model = tiny.build_model(tokenizer)
-    loss = tiny.clone(model, samples(tokenizer, [factory().act]), steps=20)
+    loss = tiny.clone(model, samples(tokenizer, [factory().act]), steps=40)
     print(f"cloned the plans as uses of a tool: loss {loss:.2f}")
     rows = [
         {"prompt": [{"role": "user", "content": TASK}], "options": {"index": game}}
