@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks.repo_leftovers import leftovers
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
+from sandboxgym.sandboxes.repo.overlay import owning, wire
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
 LIMITS = Limits(seconds=20.0)
@@ -231,6 +232,53 @@ def test_an_interrupt_gives_no_answer_to_the_wrong_question(base):
             interrupted.run("echo next")
         with backend.fork(moment) as again:
             assert again.run("echo on").output == "on\n"
+        assert kept.run("echo kept").output == "kept\n"
+
+
+@contextlib.contextmanager
+def interrupted_at_line(number):
+    """Raise `Interrupted` before so many lines of the owner's end, as a handler of signals does.
+
+    Signals come to any thread of the process, numerical libraries' too, so that it is of no use if
+    the main one blocks them.
+    """
+    parts = (owning.__file__, wire.__file__)
+    left = number
+
+    def trace(frame, event, _):
+        nonlocal left
+        if frame.f_code.co_filename not in parts:
+            return None
+        left -= event == "line"
+        if left == 0:
+            sys.settrace(None)
+            raise Interrupted
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def test_an_interrupt_at_any_line_of_asking_harms_no_other_sandbox(base):
+    with make_overlay_backend(LIMITS) as backend:
+        kept = backend.create(base)
+        moment = kept.snapshot()
+        interrupted, number = True, 0
+        while interrupted:
+            number += 1
+            try:
+                with interrupted_at_line(number):
+                    backend.fork(moment).close()
+                interrupted = False
+            except Interrupted:
+                pass
+        assert number > 10
+        with backend.fork(moment) as twin:
+            assert twin.run("echo on").output == "on\n"
         assert kept.run("echo kept").output == "kept\n"
 
 

@@ -146,7 +146,7 @@ class OverlayBackend:
     ) -> OverlaySandbox:
         if not self._keeper.alive:
             raise SandboxError("this OverlayBackend is closed: make another one")
-        connection = self._keeper.open(self._request(moment, views, binds))
+        connection = self._keeper.open(next(self._names), self._request(moment, views, binds))
         return OverlaySandbox(self, connection, moment, self._keeper.drop, tuple(views.values()))
 
     def _request(
@@ -156,8 +156,6 @@ class OverlayBackend:
         limits = self.limits
         shown = (*moment.base.binds, *binds)
         return {
-            "do": "open",
-            "name": next(self._names),
             "base": str(moment.base.root),
             "links": _links_of(moment.base.root),
             "binds": [list(bind) for bind in shown],

@@ -18,8 +18,9 @@ import os
 import selectors
 import signal
 import socket
+import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from sandboxgym.sandboxes.repo.overlay import cgroups, syscalls, trees, wire
 from sandboxgym.sandboxes.repo.overlay.places import place
@@ -28,6 +29,7 @@ from sandboxgym.sandboxes.repo.overlay.warden import Warden, failure
 
 STORE = "/dev/shm"  # in the keeper's own mount namespace; it exists, and no base is ever there
 PROGRAM = "program"  # in the store: bubblewrap
+_LONGEST_ERROR = 10_000
 SANDBOX_USER = 65533
 """As root, the user and group outside of the sandbox as whom commands run."""
 
@@ -50,9 +52,9 @@ def main(bubblewrap: str, descriptor: int, size: int) -> None:
             Path(STORE, folder).mkdir(0o711)
         program = show_program(bubblewrap)
     except OSError as error:
-        wire.send(owner, {"error": str(error)})
+        wire.send_note(owner, {"error": str(error)[:_LONGEST_ERROR]})
         return
-    wire.send(owner, {"root": privileges.root, "user": privileges.user})
+    wire.send_note(owner, {"root": privileges.root, "user": privileges.user})
     Keeper(owner, privileges, groups, program, size).serve()
 
 
@@ -140,13 +142,15 @@ class Keeper:
     def answer(self) -> bool:
         """Serve one request; False where the owner is gone."""
         try:
-            request, _ = wire.receive(self.owner)
-            if request["do"] == "drop":
-                trees.remove_if_there(Path(STORE, LAYERS, request["layer"]))
-                return True
-            connection = wire.receive_socket(self.owner)
+            note, handed_over = wire.receive_note(self.owner)
         except wire.ClosedError:
             return False
+        if note["do"] == "drop":
+            trees.remove_if_there(Path(STORE, LAYERS, note["layer"]))
+            return True
+        if not handed_over:
+            return True  # we have no descriptor left for it: its other end is told that it is gone
+        [connection] = handed_over
         with connection:
             try:
                 pid = os.fork()
@@ -154,11 +158,11 @@ class Keeper:
                 tell_failure(connection, error)
                 return True
             if pid == 0:
-                self.be_warden(connection, request)
-            self.wardens[pid] = request["name"]
+                self.be_warden(connection, note["name"])
+            self.wardens[pid] = note["name"]
         return True
 
-    def be_warden(self, connection: socket.socket, request: dict[str, Any]) -> NoReturn:
+    def be_warden(self, connection: socket.socket, name: str) -> NoReturn:
         """In the child: serve one sandbox."""
         status = 1
         try:
@@ -167,10 +171,12 @@ class Keeper:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for mine in (self.owner, self.wake, self.woken):
                 mine.close()
-            name = self.group_of(request["name"])
+            request, _ = wire.receive(connection)
+            request["name"] = name
             limits = request["limits"]
             memory = limits["total_memory"] + self.size  # what is written is memory too
-            group = cgroups.Group(self.groups, name, memory, limits["processes"])
+            group_name = self.group_of(name)
+            group = cgroups.Group(self.groups, group_name, memory, limits["processes"])
             request["bubblewrap"] = self.program
             try:
                 warden = Warden(connection, Path(STORE), request, group, self.privileges)
@@ -179,6 +185,10 @@ class Keeper:
             else:
                 warden.serve()
                 status = 0
+        except wire.ClosedError:
+            pass  # who wanted a sandbox was interrupted, and does not want it any more
+        except BaseException:  # noqa: BLE001 - it may not return into the keeper
+            sys.excepthook(*sys.exc_info())
         finally:
             os._exit(status)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import threading
 import weakref
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +52,6 @@ class OwnedKeeper:
         self._owner = os.getpid()
         self.process, self._connection = _start(bubblewrap, size)
         self._finalizer = weakref.finalize(self, _end, self.process, self._connection, self._owner)
-        self._dropped: deque[str] = deque()
-        self._sending = threading.Lock()
         self.root = bool(self._expect_ready()["root"])
 
     @property
@@ -62,8 +59,8 @@ class OwnedKeeper:
         """Whether it was not closed."""
         return self._finalizer.alive
 
-    def open(self, request: dict[str, Any]) -> socket.socket:
-        """Ask for a sandbox; the connection to its warden.
+    def open(self, name: str, request: dict[str, Any]) -> socket.socket:
+        """Ask for a sandbox; the connection to its warden, which reads the request.
 
         Raises:
             SandboxError: The keeper was lost, or belongs to another process.
@@ -74,44 +71,34 @@ class OwnedKeeper:
                 "make another one here"
             )
         connection, other = socket.socketpair()
-        with other:
-            try:
-                with wire.uninterrupted(), self._sending:  # or the keeper would wait for the rest
-                    wire.send(self._connection, request)
-                    wire.send_socket(self._connection, other)
-            except OSError as error:
-                connection.close()
-                raise SandboxError("the keeper of this backend was lost: make another") from error
-        self._send_dropped()
+        try:
+            with other:
+                wire.send_note(self._connection, {"do": "open", "name": name}, [other])
+            with contextlib.suppress(wire.ClosedError):  # what came instead of it says why
+                wire.send(connection, request)
+        except OSError as error:
+            connection.close()
+            raise SandboxError("the keeper of this backend was lost: make another") from error
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def drop(self, layer: str) -> None:
         """Forget a layer. Python may call this in the midst of anything, `open` included."""
-        if os.getpid() != self._owner:
+        if os.getpid() != self._owner or not self.alive:
             return  # what a forked process forgets, its parent may still need
-        self._dropped.append(layer)
-        self._send_dropped()
+        with contextlib.suppress(wire.ClosedError):  # the keeper is lost, and all layers are
+            wire.send_note(self._connection, {"do": "drop", "layer": layer})
 
     def close(self) -> None:
         """End it, and with it all sandboxes and layers."""
         self._finalizer()
 
-    def _send_dropped(self) -> None:
-        while self._dropped and self.alive:
-            with wire.uninterrupted():
-                if not self._sending.acquire(blocking=False):
-                    return  # who sends does this afterwards
-                try:
-                    wire.send(self._connection, {"do": "drop", "layer": self._dropped.popleft()})
-                except (wire.ClosedError, IndexError):
-                    return  # the keeper is lost, and all layers are; or another thread was faster
-                finally:
-                    self._sending.release()
-
     def _expect_ready(self) -> dict[str, Any]:
         self._connection.settimeout(START_SECONDS)
         try:
-            head, _ = wire.receive(self._connection)
+            head, _ = wire.receive_note(self._connection)
         except (wire.ClosedError, TimeoutError) as error:
             self.close()
             raise SandboxError(f"the keeper of the sandboxes did not start: {error}") from error
@@ -152,7 +139,7 @@ def _start(bubblewrap: str, size: int) -> tuple[subprocess.Popen[bytes], socket.
         ("sandboxgym.sandboxes", str(root / "sandboxes")),
         ("sandboxgym.sandboxes.repo", str(root / "sandboxes" / "repo")),
     ]
-    connection, other = socket.socketpair()
+    connection, other = wire.note_pair()
     with other:
         program = _BOOT.format(
             packages=packages, bubblewrap=bubblewrap, descriptor=other.fileno(), size=size

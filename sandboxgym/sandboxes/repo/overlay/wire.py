@@ -1,4 +1,8 @@
-"""Messages between the owner of a keeper and its processes: a JSON head, then raw bytes.
+"""Messages between the owner of a keeper and its processes.
+
+To a warden: a JSON head, then raw bytes, of any length. To the keeper itself, which several threads
+may ask, and the collector of garbage in the midst of that: a note, which is short and is sent in
+one system call, so that nothing can come between its parts.
 
 Both ends are our own processes, joined by a socket pair that nobody else has.
 """
@@ -8,15 +12,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import socket
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 _LENGTHS = struct.Struct("!II")
-_DESCRIPTOR = b"\0"
+_LONGEST_NOTE = 1 << 16
 
 
 class ClosedError(ConnectionError):
@@ -43,28 +45,41 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
     return head, _exactly(connection, body_length)
 
 
-def send_socket(connection: socket.socket, other: socket.socket) -> None:
-    """Hand over one end of another connection."""
-    socket.send_fds(connection, [_DESCRIPTOR], [other.fileno()])
+def note_pair() -> tuple[socket.socket, socket.socket]:
+    """Both ends of a connection for notes."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
-def receive_socket(connection: socket.socket) -> socket.socket:
-    """Take over one end of another connection."""
-    data, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-    if not data or not descriptors:
-        raise ClosedError("the other end of the connection is gone")
-    return socket.socket(fileno=descriptors[0])
+def send_note(
+    connection: socket.socket, head: dict[str, Any], handed_over: Sequence[socket.socket] = ()
+) -> None:
+    """Send a note, and with it an end of another connection: all of it or, by an error, nothing.
 
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let signals wait while a message is sent that must not stay unfinished."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    A lock, or signals that wait, would not do. Handlers of Python run in its main thread, whichever
+    thread of the process the signal came to (those of numerical libraries block none), and the
+    exception that one raises can end anything between two steps, the release of a lock included.
+    """
+    encoded = json.dumps(head).encode()
+    assert len(encoded) <= _LONGEST_NOTE
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        socket.send_fds(connection, [encoded], [other.fileno() for other in handed_over])
+    except (BrokenPipeError, ConnectionResetError) as error:
+        raise ClosedError("the other end of the connection is gone") from error
+
+
+def receive_note(connection: socket.socket) -> tuple[dict[str, Any], list[socket.socket]]:
+    """Wait for a note, and for what comes with it.
+
+    Raises:
+        ClosedError: The other end is gone.
+    """
+    try:
+        encoded, descriptors, _, _ = socket.recv_fds(connection, _LONGEST_NOTE, 1)
+    except ConnectionResetError:
+        encoded, descriptors = b"", []
+    if not encoded:
+        raise ClosedError("the other end of the connection is gone")
+    return json.loads(encoded), [socket.socket(fileno=one) for one in descriptors]
 
 
 def hang_up(connection: socket.socket, owner: int) -> None:
