@@ -36,7 +36,7 @@ _SHARED_ETC = ("alternatives", "ld.so.cache", "ssl/certs", "mime.types", "python
 
 
 _EPOCH = int(DEFAULT_ENVIRONMENT["SOURCE_DATE_EPOCH"])
-_FORMAT = 2  # of what is in the cache
+_FORMAT = 3  # of what is in the cache
 
 
 class RepositoryError(SandboxGymError, RuntimeError):
@@ -69,13 +69,15 @@ def base_of_folder(
         cache: Where to build it; None takes `default_cache()`.
 
     Raises:
-        DataNotFoundError: There is no such folder.
+        DataNotFoundError: There is no such folder, or not all of it can be read.
     """
-    source = Path(folder).resolve()
-    if not source.is_dir():
-        raise DataNotFoundError(f"{source} is no folder, so it cannot be the tree of a sandbox")
+    source = _folder(folder)
+    try:
+        looks = _looks(source)
+    except OSError as error:  # its own words would have the whole path, however long
+        raise DataNotFoundError(f"not all of {source} can be read: {error.strerror}") from error
     skeleton = Skeleton(toolchains, environment, cache)
-    return skeleton.base(f"folder {source} {_looks(source)}", lambda tree: _copy(source, tree))
+    return skeleton.base(f"folder {source} {looks}", lambda tree: _copy(source, tree))
 
 
 def base_of_commit(
@@ -101,11 +103,18 @@ def base_of_commit(
         cache: As for `base_of_folder`.
 
     Raises:
-        RepositoryError: There is no such repository or commit, the patch does not fit, or git
-            failed.
+        DataNotFoundError: There is no such folder.
+        RepositoryError: It has no such commit, the patch does not fit, or git failed.
     """
-    source = Path(repository).resolve()
-    sha = git(source, "rev-parse", "--verify", f"{commit}^{{commit}}").strip()
+    source = _folder(repository)
+    try:
+        sha = git(source, "rev-parse", "--verify", f"{commit}^{{commit}}").strip()
+    except RepositoryError as error:
+        raise RepositoryError(
+            f"there is no commit {commit!r} in {source}: name one that is there, or fetch the rest "
+            "of a shallow clone; Repo-v0 takes a folder as it lies there by commit=None "
+            f"({error})"
+        ) from error
     skeleton = Skeleton(toolchains, environment, cache)
     what = f"commit {sha}"
     if change:
@@ -168,15 +177,44 @@ class Skeleton:
                 place.touch()
 
 
+def _folder(path: str | os.PathLike[str]) -> Path:
+    folder = Path(path).resolve()
+    if not folder.is_dir():
+        raise DataNotFoundError(f"{folder} is no folder, so it cannot be the tree of a sandbox")
+    return folder
+
+
 def _copy(source: Path, tree: Path) -> None:
     tree.mkdir()
-    subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", f"{tree}/"], check=True)
-    history = tree / ".git"
-    if history.is_dir() and not history.is_symlink():
-        shutil.rmtree(history)
+    copying = ["cp", "-a", "--reflink=auto", f"{source}/.", f"{tree}/"]
+    done = subprocess.run(copying, capture_output=True, check=False)
+    if done.returncode != 0:
+        words = os.fsdecode(done.stderr).strip()
+        raise DataNotFoundError(f"not all of {source} can be copied: {words[:500]}")
+    for path in [path for path in _entries(tree) if path.name == ".git"]:
+        with _writable(path.parent):
+            _remove_history(path)
+    with _writable(tree):
+        commit_anew(tree)
+
+
+def _remove_history(git_folder: Path) -> None:
+    """Make a repository a plain folder, nested ones too: git would not look at files in those."""
+    if git_folder.is_dir() and not git_folder.is_symlink():
+        shutil.rmtree(git_folder)
     else:
-        history.unlink(missing_ok=True)
-    commit_anew(tree)
+        git_folder.unlink()
+
+
+@contextlib.contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Let us change a folder that was copied with its mode."""
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    folder.chmod(mode | stat.S_IRWXU)
+    try:
+        yield
+    finally:
+        folder.chmod(mode)
 
 
 def check_out_orphan(source: Path, sha: str, tree: Path, change: str = "") -> None:

@@ -102,6 +102,20 @@ def test_the_history_of_a_folder_is_left_out(repository, base_cache):
     assert git(tree, "-c", "safe.directory=*", "log", "--all", "--format=%s") == "base"
 
 
+def test_nested_repositories_become_plain_folders(repository, tmp_path, base_cache):
+    outer = tmp_path / "outer"
+    (outer / "submodule").mkdir(parents=True)
+    (outer / "submodule" / ".git").write_text("gitdir: ../../secret\n")
+    (outer / "submodule" / "file").write_text("1\n")
+    repository.rename(outer / "nested")
+    (outer / "nested").chmod(0o555)
+    tree = base_of_folder(outer, cache=base_cache).root / "repo"
+    tracked = git(tree, "-c", "safe.directory=*", "ls-files").split("\n")
+    assert {"submodule/file", "nested/code.py"} <= set(tracked)
+    told = subprocess.run(["grep", "-rl", "secret", tree], capture_output=True, check=False)
+    assert told.stdout == b""
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_tree_belongs_to_the_sandboxs_user(base):
     for parent, folders, files in os.walk(base.root):
@@ -118,8 +132,42 @@ def test_nothing_half_built_is_left(tmp_path):
 
 
 def test_a_commit_that_is_not_there_is_named(repository, base_cache):
-    with pytest.raises(RepositoryError, match="rev-parse"):
+    with pytest.raises(RepositoryError, match="no commit 'v2' in"):
         base_of_commit(repository, "v2", cache=base_cache)
+
+
+def test_what_is_no_tree_is_named_with_a_way_out(tmp_path):
+    git(tmp_path, "init", "-q", "empty")
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "file").write_text("")
+    for name in ("empty", "plain"):
+        with pytest.raises(RepositoryError, match=f"no commit 'HEAD' in .*{name}: .*commit=None"):
+            base_of_commit(tmp_path / name, cache=tmp_path / "cache")
+    for name in ("missing", "file"):
+        with pytest.raises(DataNotFoundError, match=f"{name} is no folder"):
+            base_of_commit(tmp_path / name, cache=tmp_path / "cache")
+
+
+def test_a_folder_nested_too_deep_is_refused_in_a_few_words(tmp_path):
+    at = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(30):
+        os.mkdir("d" * 200, dir_fd=at)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    with pytest.raises(DataNotFoundError, match=r"not all of .* can be read") as refused:
+        base_of_folder(tmp_path, cache=tmp_path / "cache")
+    assert len(str(refused.value)) < 500
+
+
+def test_a_folder_that_may_only_be_read_is_copied(tmp_path, base_cache):
+    (tmp_path / "read").mkdir()
+    (tmp_path / "read" / "file").write_text("1")
+    (tmp_path / "read").chmod(0o555)
+    tree = base_of_folder(tmp_path / "read", cache=base_cache).root / "repo"
+    assert tree.stat().st_mode & 0o777 == 0o555
+    assert git(tree, "-c", "safe.directory=*", "ls-files") == "file"
 
 
 def test_the_cache_is_where_the_user_wants_it(monkeypatch, tmp_path):
