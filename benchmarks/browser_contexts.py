@@ -105,7 +105,7 @@ async def episodes(number: int, times: Times) -> None:
             )
         await times.of("step: click on a link", session.perform(None, partial(click, tab, 60, 120)))
         assert session.active.url.startswith("https://site.test/item"), session.active.url
-        await times.of("screenshot", session.active.screenshot())
+        await times.of("screenshot", session.screenshot())
         await times.of("close", session.close())
         await asyncio.sleep(0.2)  # an agent thinks; the next context is made meanwhile
 

@@ -180,7 +180,7 @@ class BrowserEnv(ForkableEnv[Observation, str]):
 
     def screenshot(self) -> bytes:
         """The viewport as PNG. Nothing in the page can notice."""
-        png: bytes = self._run(self._playing.session.active.screenshot())
+        png: bytes = self._run(self._playing.session.screenshot())
         return png
 
     @property

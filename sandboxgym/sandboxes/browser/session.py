@@ -6,7 +6,7 @@
     tab.url, await tab.title()
     await tab.cdp.send("DOM.getDocument")       # any command of the DevTools protocol
     await tab.evaluate("document.forms.length") # in an isolated world that the page cannot see
-    png = await tab.screenshot()                # as last drawn; changes nothing
+    png = await session.screenshot()            # as last drawn; changes nothing
 
     async def click() -> None:
         await tab.mouse("mouseMoved", x, y)
@@ -231,6 +231,23 @@ class Session:
                 with contextlib.suppress(TargetGoneError):
                     await self.active.frames.draw_next()
 
+    async def screenshot(self) -> bytes:
+        """The active tab's viewport as PNG, as it was last drawn. Nothing in the page can notice.
+
+        Raises:
+            PageHungError: It cannot be drawn; the tab was replaced by an empty one.
+        """
+        drawing = asyncio.ensure_future(self.active.screenshot())
+        await self._in_time({drawing})
+        if not drawing.done():
+            drawing.cancel()
+            seconds = self.options.wall_s
+            self._failed[self.active] = PageHungError(
+                f"{self.active.url} could not be drawn within {seconds} s"
+            )
+            await self._recover()
+        return await drawing
+
     async def cookies(self) -> list[dict[str, Any]]:
         """All cookies of the session."""
         stored = await self._browser.cdp.send("Storage.getCookies", browserContextId=self._context)
@@ -287,7 +304,7 @@ class Session:
 
     # What happens while an action is performed.
 
-    async def _in_time(self, either: set[asyncio.Future[None]]) -> None:
+    async def _in_time(self, either: set[asyncio.Future[Any]]) -> None:
         """Wait as long as an action may take. Waiting for another session's page is not counted."""
         while True:
             done, _ = await asyncio.wait(
@@ -313,7 +330,8 @@ class Session:
             await self._settle(until)
             raise
         with contextlib.suppress(TargetGoneError, ProtocolError):
-            await self.active.flush()  # a form is sent by a task of its own: before time passes
+            # And so that a form is sent, by a task of its own, before time passes.
+            await self.active.close_picker()
         await self._settle(until)
 
     async def _settle(self, until: float | None) -> None:
@@ -326,6 +344,8 @@ class Session:
             while any(tab.loading for tab in self.tabs) and self.now < latest:
                 await self.advance(next_frame(self.now, self.options.frame_ms))
         await self._tidy()
+        with contextlib.suppress(TargetGoneError, ProtocolError):
+            await self.active.close_picker()  # that a timer opened
 
     async def _tidy(self) -> None:
         """Take away tabs that are gone, and see to it that there is an active one."""

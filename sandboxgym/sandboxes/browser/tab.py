@@ -25,6 +25,8 @@ from sandboxgym.sandboxes.browser.workers import Workers
 _ASKED_FOR = frozenset({"http", "https", "about", "blob", "data", "javascript"})
 _WORLD = "sandboxgym"
 _CREEPS, _CREEP_S = 40, 0.002  # less than half of the time in which pages are told time
+_PICKER_OPEN = script("picker_open.js")
+_ESCAPE = {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27}
 _FOUND = "__sandboxgym_found__"  # exists in that world only
 
 
@@ -274,9 +276,14 @@ class Tab:
         """`Input.dispatchKeyEvent`."""
         await self.cdp.send("Input.dispatchKeyEvent", type=kind, **params)
 
-    async def flush(self) -> None:
-        """Wait until the page has done what it was told before."""
-        await self.cdp.send("Runtime.evaluate", expression="0")
+    async def close_picker(self) -> None:
+        """Wait until the page has done what it was told before, and close what lies over it.
+
+        While a list, a calendar or a colour picker of Chromium's own is open, Chromium draws the
+        page no more. It takes the key that closes it for itself: the page sees nothing.
+        """
+        if await self.evaluate(_PICKER_OPEN):
+            await self.key("rawKeyDown", **_ESCAPE)
 
     async def screenshot(self) -> bytes:
         """The viewport as PNG, as it was last drawn. Nothing in the page can notice."""

@@ -118,7 +118,7 @@ class Driver:
         return self.session.active.refused
 
     def screenshot(self) -> bytes:
-        return loop.run(self.session.active.screenshot(), 60)
+        return loop.run(self.session.screenshot(), 60)
 
     def close(self) -> None:
         loop.run(self.session.close(), 60)
