@@ -31,7 +31,7 @@ def task_of(first_seen: str) -> str:
 
 
 def hunch(task: str, command: str) -> int:
-    """How many words of a command are of the task: "heat mug 1 ..." has 2 of "put a hot mug ..."."""
+    """How many of a command's words are of the task: 2 of "heat mug 1" in "put a hot mug away"."""
     wanted = {_SAME.get(word, word) for word in task.split()} - {"with"}
     return len(wanted & set(command.split()))
 
