@@ -43,24 +43,34 @@ _ALL_NAMES = " ".join(f"${{!{first}*}}" for first in f"{string.ascii_letters}_")
 # `declare -p` is asked for one variable at a time, so that those of bash itself are left out. Their
 # names are taken from expansions: no command is started, here and below, as each costs a process.
 # `set +o` does not run in a subshell, where it would report other options than the shell's.
+# Functions come last, as one could have the name of a builtin that `declare -p` writes. They are
+# read with extended patterns, which they may have been written with. Aliases are for the command
+# alone: read with them, functions would be written down with what the aliases stand for.
 _LEAVE = f"""\
 __sandbox_leave() {{
   {{
-    __sandbox_status=$?
+    __sandbox_status=$? __sandbox_aliases= __sandbox_extglob=u
+    builtin shopt -q expand_aliases && __sandbox_aliases=on
+    builtin shopt -q extglob && __sandbox_extglob=s
+    builtin shopt -u expand_aliases
     builtin set +o
     builtin shopt -p
+    builtin shopt -u nocasematch
     builtin set +eunvxC +o noglob +o posix
     builtin trap -p
     builtin umask -p
     builtin printf 'builtin cd -- %q || __sandbox_lost=%q\\n' "$PWD" "$PWD"
     builtin alias -p
-    builtin unset -f __sandbox_leave
-    builtin declare -f
     for __sandbox_name in {_ALL_NAMES}; do
       case $__sandbox_name in ({_NOT_CARRIED}|__sandbox_*) ;; (*)
         builtin declare -p -- "$__sandbox_name" ;;
       esac
     done
+    builtin printf 'builtin shopt -s extglob\\n'
+    builtin unset -f __sandbox_leave
+    builtin declare -f
+    builtin printf 'builtin shopt -%s extglob\\n__sandbox_aliases=%s\\n' \\
+      "$__sandbox_extglob" "$__sandbox_aliases"
     builtin printf 'RANDOM=%s\\n{COMPLETE.decode().strip()}\\n' "$RANDOM"
   }} >&{STATE_OUT} 2>/dev/null
   builtin trap - EXIT
@@ -69,7 +79,6 @@ __sandbox_leave() {{
 """
 _BEFORE = """\
 RANDOM=1
-builtin shopt -s expand_aliases
 builtin trap __sandbox_leave EXIT
 """
 _AFTER = f"""
@@ -80,8 +89,10 @@ builtin unset __sandbox_lost
 for __sandbox_name in x v; do
   [[ $- == *$__sandbox_name* ]] || continue
   builtin set "+$__sandbox_name"
-  __sandbox_command="builtin set -$__sandbox_name; $__sandbox_command"
+  __sandbox_command="\\builtin set -$__sandbox_name; $__sandbox_command"
 done
+{{ [[ ${{__sandbox_aliases-on}} ]] && builtin shopt -s expand_aliases
+  builtin unset __sandbox_aliases; }}
 """
 _OWN_TRAP = b"trap -- '__sandbox_leave' EXIT\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from dataclasses import replace
@@ -23,7 +24,7 @@ from sandboxgym.core.errors import (
     UncapturedStateError,
 )
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
-from sandboxgym.sandboxes.repo.bases import base_of_folder
+from sandboxgym.sandboxes.repo.bases import Skeleton, commit_anew
 from sandboxgym.sandboxes.repo.env import RepoEnv
 from sandboxgym.sandboxes.repo.submission import Grade
 from tests.sandboxes.repo.conftest import make_overlay_backend
@@ -310,11 +311,11 @@ class TestSubmissions:
         other.close()
 
     def test_a_tree_may_lie_elsewhere(self, make, tree, tmp_path, base_cache):
-        subprocess.run(["cp", "-r", f"{tree}/.", tmp_path / "it's here"], check=True)
-        git = ["git", "-C", tmp_path / "it's here", "-c", "user.name=a", "-c", "user.email=a@b"]
-        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
-            subprocess.run([*git, *words], check=True)
-        base = base_of_folder(tmp_path, cache=base_cache)
+        def fill(root):
+            shutil.copytree(tree, root / "it's here")
+            commit_anew(root / "it's here")
+
+        base = Skeleton((), None, base_cache).base(f"elsewhere {tmp_path}", fill)
         env = RepoEnv(
             replace(base, workdir="/repo/it's here"),
             test_command="python3 test_calc.py",

@@ -82,6 +82,9 @@ def run(tmp_path):
         ("readonly r=3", "r=4; echo no", "bash: line 1: r: readonly variable"),
         ("f() { echo \"got $1\"; }", "f 'a b'", "got a b"),
         ("alias hi='echo hello'", "hi you", "hello you"),
+        ("shopt -u expand_aliases", "shopt expand_aliases | tr -d '\\t '", "expand_aliasesoff"),
+        ("declare() { echo mine; }; x=5", "echo $x", "5"),
+        ("shopt -s nocasematch; seconds=5", "echo $seconds", "5"),
         ("umask 027", "umask", "0027"),
         ("set -e; trap 'echo failed' ERR", "echo on", "on"),
         ("set -o pipefail", "false | true; echo $?", "1"),
@@ -97,6 +100,29 @@ def run(tmp_path):
 def test_what_a_command_leaves_is_there_for_the_next(run, before, asked, answer):
     assert run(before).output == ""
     assert run(asked).output.rstrip("\n") == answer
+
+
+def test_a_function_keeps_its_words_whatever_aliases_there_are(run):
+    run("f() { echo x; }")
+    run("alias echo='echo A'")
+    assert [run("f").output for _ in range(3)] == ["x\n"] * 3
+    run("g() { echo y; }")
+    assert [run("g").output for _ in range(3)] == ["A y\n"] * 3
+
+
+def test_a_function_with_extended_patterns_stays_when_they_are_switched_off(run):
+    run("shopt -s extglob")
+    run("f() { case $1 in (+(a)) echo yes ;; (*) echo no ;; esac; }")
+    run("shopt -u extglob")
+    assert run("shopt -q extglob || echo off; shopt -s extglob; f aa").output == "off\nyes\n"
+
+
+@pytest.mark.parametrize("name", ["for", "case", "builtin", "shopt", "declare", "trap"])
+def test_no_alias_reaches_what_carries_the_state(run, name):
+    run(f"alias {name}='echo hijacked'; x=1")
+    run("set -x")
+    run("x=2; { set +x; } 2>&-")
+    assert run("echo $x").output == "2\n"
 
 
 def test_a_virtual_environment_stays_activated(run):
