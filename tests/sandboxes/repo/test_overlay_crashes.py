@@ -17,6 +17,7 @@ import pytest
 from benchmarks.repo_leftovers import leftovers
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from sandboxgym.sandboxes.repo.overlay import owning, wire
+from sandboxgym.sandboxes.repo.overlay.holder import WAITING, is_doomed
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
 LIMITS = Limits(seconds=20.0)
@@ -280,6 +281,24 @@ def test_an_interrupt_at_any_line_of_asking_harms_no_other_sandbox(base):
         with backend.fork(moment) as twin:
             assert twin.run("echo on").output == "on\n"
         assert kept.run("echo kept").output == "kept\n"
+
+
+def test_a_holder_that_was_killed_does_not_live_before_it_has_ended():
+    """On the processor of who killed it, where it comes to end only when that one waits."""
+    make_overlay_backend(LIMITS).close()  # or skip
+    allowed = os.sched_getaffinity(0)
+    with subprocess.Popen([WAITING], stdin=subprocess.PIPE) as process:
+        try:
+            os.sched_setaffinity(0, {min(allowed)})
+            os.sched_setaffinity(process.pid, {min(allowed)})
+            os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
+            assert not is_doomed(process.pid)
+            process.kill()
+            assert is_doomed(process.pid)
+        finally:
+            os.sched_setaffinity(0, allowed)
+            process.kill()
+    assert is_doomed(process.pid)
 
 
 def test_a_forked_process_can_use_and_forget_nothing_of_its_parents(base):

@@ -19,6 +19,9 @@ WAITING = "/bin/cat"
 """What the first process after bubblewrap's own runs."""
 WAITING_PID = "2"
 """As processes are counted inside; 1 is bubblewrap."""
+_FLAGS, _PENDING = 6, 28
+"""Of the fields in /proc/PID/stat after the name. A signal that ends a process becomes SIGKILL."""
+_EXITING = 0x4  # PF_EXITING of the kernel
 MAX_SECONDS_TO_START = MAX_SECONDS_TO_END = 60.0
 
 
@@ -48,9 +51,16 @@ class Holder:
             raise SandboxStartError("the sandbox ended as it was started")
         self.descriptor = os.pidfd_open(self.pid)
         self._waiting = os.pidfd_open(waiting)
+        self._waiting_pid = waiting
 
     def lives(self) -> bool:
-        """Whether nothing has ended the two processes that hold the sandbox."""
+        """Whether nothing has ended the two processes that hold the sandbox.
+
+        On a busy machine, one that a command has killed can go on to exist for a while. It is asked
+        for first whether it is doomed: what it becomes afterwards is seen by its descriptor.
+        """
+        if is_doomed(self._waiting_pid):
+            return False
         return not select.select([self.descriptor, self._waiting], [], [], 0)[0]
 
     def end(self) -> None:
@@ -142,6 +152,16 @@ def _start(
         words = process.communicate()[1].decode(errors="replace").strip()
         raise SandboxStartError(f"bubblewrap did not start the sandbox: {words}")
     return process
+
+
+def is_doomed(pid: int) -> bool:
+    """Whether a process ends without doing anything more: it was killed, or is on its way out."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    flags, pending = int(fields[_FLAGS]), int(fields[_PENDING])
+    return bool(flags & _EXITING or pending & 1 << signal.SIGKILL - 1)
 
 
 def _descendants(*pids: int) -> list[int]:
