@@ -84,6 +84,13 @@
       return native.call(this) === null ? null : now();
     });
   }
+  if (!isWorker) {  // What is due at once would come anywhere between the steps of loading.
+    const native = self.setTimeout;
+    replace(self, "setTimeout", { setTimeout(handler, delay = 0, ...rest) {
+      const whole = delay | 0;
+      return Reflect.apply(native, this, [handler, whole > 1 ? whole : 1, ...rest]);
+    } }.setTimeout);
+  }
   if (self.PerformanceTiming) {
     for (const name of Object.keys(PerformanceTiming.prototype)) {
       replaceGetter(PerformanceTiming.prototype, name, function (native) {
@@ -149,35 +156,42 @@
     { jsHeapSizeLimit: 2 ** 32, totalJSHeapSize: 2 ** 24, usedJSHeapSize: 2 ** 23 }
   ));
 
-  // ---- IndexedDB answers from another process, in real time. We are told for how much a page is
+  // ---- What is stored comes from another process, in real time. We are told for how much a page is
   // waiting, so that its own time stands almost still until that has come.
-  const waiting = (target, ...ends) => {
-    report?.(stringify(["databases", 1]));
+  const asked = () => {
+    report?.(stringify(["asked", 1]));
     let over = false;
-    const end = () => { if (!over) report?.(stringify(["databases", -1])); over = true; };
-    for (const kind of ends) target.addEventListener(kind, end);
+    return () => { if (!over) report?.(stringify(["asked", -1])); over = true; };
+  };
+  const told = (owner, names, use) => {
+    for (const name of names) {
+      const native = owner?.[name];
+      if (native) replace(owner, name, { [name](...what) {
+        return use(Reflect.apply(native, this, what));
+      } }[name]);
+    }
+  };
+  const listen = EventTarget.prototype.addEventListener;
+  const databases = (...ends) => target => {
+    report?.(stringify(["databases"]));
+    const answered = asked();
+    for (const kind of ends) Reflect.apply(listen, target, [kind, answered]);
     return target;
   };
-  const waitFor = (owner, name, ...ends) => {
-    const native = owner?.[name];
-    if (native) replace(owner, name, { [name](...what) {
-      return waiting(Reflect.apply(native, this, what), ...ends);
-    } }[name]);
-  };
-  waitFor(self.IDBFactory?.prototype, "open", "success", "error");
-  waitFor(self.IDBFactory?.prototype, "deleteDatabase", "success", "error");
-  waitFor(self.IDBDatabase?.prototype, "transaction", "complete", "abort");
+  told(self.IDBFactory?.prototype, ["open", "deleteDatabase"], databases("success", "error"));
+  told(self.IDBDatabase?.prototype, ["transaction"], databases("complete", "abort"));
 
-  // ---- Other places to keep things in. Nobody reads them, so we are told that they are used.
-  for (const [owner, name] of [
-    [self.CacheStorage?.prototype, "open"], [self.StorageManager?.prototype, "getDirectory"],
-  ]) {
-    const native = owner?.[name];
-    if (native) replace(owner, name, { [name](...what) {
-      report?.(stringify(["keeps", name]));
-      return Reflect.apply(native, this, what);
-    } }[name]);
-  }
+  // Other places to keep things in, which nobody reads: we are told that they are used.
+  const then = Promise.prototype.then;
+  const others = promise => {
+    report?.(stringify(["keeps"]));
+    const answered = asked();
+    Reflect.apply(then, promise, [answered, answered]);
+    return promise;
+  };
+  told(self.CacheStorage?.prototype, ["open", "match", "has", "delete", "keys"], others);
+  told(self.Cache?.prototype, ["match", "matchAll", "add", "addAll", "put", "delete", "keys"], others);
+  told(self.StorageManager?.prototype, ["getDirectory"], others);
 
   // ---- Going back. A traversal that a page begins would stop Chromium's virtual time for ever, so
   // we do it for the page when time stands still, which is within the present frame.

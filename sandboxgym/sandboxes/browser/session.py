@@ -53,12 +53,23 @@ from sandboxgym.sandboxes.browser.hosting import Host
 from sandboxgym.sandboxes.browser.intercept import Traffic
 from sandboxgym.sandboxes.browser.options import Limits, Options
 from sandboxgym.sandboxes.browser.recorder import Deed, Recorder, Start
-from sandboxgym.sandboxes.browser.settle import EPSILON, Clock, nearest_frame, next_frame
+from sandboxgym.sandboxes.browser.settle import (
+    EPSILON,
+    MICROSECOND,
+    Clock,
+    nearest_frame,
+    next_frame,
+)
 from sandboxgym.sandboxes.browser.sites import Site
 from sandboxgym.sandboxes.browser.tab import Dialog, Tab
 from sandboxgym.sandboxes.browser.vault import Vault
 
 __all__ = ["Dialog", "Limits", "Options", "Session", "Tab"]
+
+_ROUNDS_OF_REST = 2  # in which a page reads what has arrived
+# So few that the microseconds between them stay below what pages are told; together a second.
+_BODY_PAUSES_S = (0.001,) * 8 + (0.005,) * 8
+_LOAD_PAUSES_S = (0.07,) * 14
 
 
 class Session:
@@ -216,17 +227,18 @@ class Session:
 
     async def advance(self, until: float) -> None:
         """Let virtual time pass in all tabs, frame by frame; only the active one is drawn."""
+        await self._load()
         while self.now < until - EPSILON:
             frame = next_frame(self.now, self.options.frame_ms)
             self.now = min(frame, until)
             for clock in dict.fromkeys(tab.clock for tab in self.tabs):
-                await self._run(clock)
+                await self._run(clock, self.now)
             await self._all_arrived()
             for tab in self.tabs:
                 if not tab.gone:
                     await tab.workers.step()
-                    await tab.wait_for_databases()
                     await tab.traverse()
+            await self._load()
             if self.now == frame:
                 with contextlib.suppress(TargetGoneError):
                     await self.active.frames.draw_next()
@@ -313,9 +325,43 @@ class Session:
             if done or not any(tab.frames.waiting for tab in self.tabs):
                 return
 
-    async def _run(self, clock: Clock) -> None:
+    async def _load(self) -> None:
+        """Let come what is on its way, in almost no time of the pages'.
+
+        When something has loaded, Chromium puts the clock forward to 10 ms after it was asked for,
+        if time may go on for so long. Whether a parser, a script or a timer gets round to its work
+        before or after that is left to chance. So time is granted by the microsecond until all is
+        there; what is missing from the 10 ms then passes at once, before anything else does.
+        """
+        if not self._loading:
+            return
+        for pauses in (_BODY_PAUSES_S, _LOAD_PAUSES_S):
+            for pause in pauses:
+                await self._creep()
+                if self._loading:
+                    await asyncio.sleep(pause)  # what we wait for is in other processes
+                    continue
+                for _ in range(_ROUNDS_OF_REST):
+                    await self._creep()
+                if not self._loading:
+                    return
+            for tab in self.tabs:
+                tab.loading.leave_bodies()
+        for tab in self.tabs:
+            tab.loading.give_up()
+
+    @property
+    def _loading(self) -> bool:
+        return any(tab.loading.may_end for tab in self.tabs if not tab.gone)
+
+    async def _creep(self) -> None:
+        for clock in dict.fromkeys(tab.clock for tab in self.tabs):
+            await self._run(clock, clock.now + MICROSECOND)
+        await self._all_arrived()
+
+    async def _run(self, clock: Clock, until: float) -> None:
         try:
-            await clock.run(self.now)
+            await clock.run(until)
         except TargetGoneError:
             pass  # its last page was closed: see `_tidy`
         except ClockLostError as error:
@@ -324,8 +370,14 @@ class Session:
                     self._fail(tab, error)
 
     async def _do(self, doing: Callable[[], Awaitable[None]], until: float | None) -> None:
+        tab = self.active
         try:
             await doing()
+        except TargetGoneError:
+            await self._settle(until)
+            if not tab.gone:  # it may well close itself at the first half of a click
+                raise
+            return
         except Exception:
             await self._settle(until)
             raise

@@ -19,7 +19,7 @@ from sandboxgym.sandboxes.browser.cdp import CDPSession
 from sandboxgym.sandboxes.browser.errors import ClockLostError, TargetGoneError
 
 EPSILON = 1e-6
-_MICROSECOND = 1e-3  # Chromium's resolution, in milliseconds
+MICROSECOND = 1e-3  # Chromium's resolution, in milliseconds
 # Chromium rounds what it tells pages of time, and what it moves their animations by, to steps of
 # this. What lies between two steps it rounds up or down by a chance of its own.
 _STEP = 0.1
@@ -68,7 +68,7 @@ class Clock:
 
     def ticks(self, time: float) -> float:
         """What Chromium calls a time; it cuts off what is less than a microsecond."""
-        return self._base + time + _MICROSECOND / 10
+        return self._base + time + MICROSECOND / 10
 
     async def run(self, until: float) -> None:
         """Let time pass. It stands still while anything is being loaded.
@@ -89,12 +89,6 @@ class Clock:
                 await self._read()
         self.running = False
 
-    async def creep(self) -> None:
-        """Let a microsecond pass, in which a page may get what comes from elsewhere."""
-        if self._sessions:
-            await self._grant(self._sessions[0], _MICROSECOND)
-            self.now += _MICROSECOND
-
     @property
     def told(self) -> float:
         """The present time, as pages are told it."""
@@ -106,7 +100,7 @@ class Clock:
         granted = await cdp.send(
             "Emulation.setVirtualTimePolicy",
             policy="pauseIfNetworkFetchesPending",
-            budget=ms + _MICROSECOND / 10,  # Chromium cuts off what is less than one
+            budget=ms + MICROSECOND / 10,  # Chromium cuts off what is less than one
             maxVirtualTimeTaskStarvationCount=100_000,
         )
         if granted["virtualTimeTicksBase"] != self._started_at:
@@ -231,15 +225,77 @@ def nearest_frame(time: float, frame_ms: float) -> float:
 
 
 class Loading:
-    """Which frames of a tab are loading."""
+    """What a tab waits for that comes from elsewhere, and takes real time.
+
+    Attributes:
+        may_end: Whether it is worth waiting for without letting the page's time pass.
+    """
 
     def __init__(self, cdp: CDPSession) -> None:
+        self.may_end = False
         self._frames: set[str] = set()
+        self._requests: set[str] = set()
+        self._bodies: set[str] = set()  # of answers, that pages may read or not
+        self._stored = 0  # answers of databases and caches
         for event in ("Page.frameStartedLoading", "Page.frameStartedNavigating"):
-            cdp.on(event, lambda params: self._frames.add(params["frameId"]))
-        cdp.on("detached", lambda params: self._frames.clear())
+            cdp.on(event, lambda params: self._begins(self._frames, params["frameId"]))
         for event in ("Page.frameStoppedLoading", "Page.frameDetached"):
-            cdp.on(event, lambda params: self._frames.discard(params["frameId"]))
+            cdp.on(event, lambda params: self._ends(params["frameId"]))
+        cdp.on("Network.requestWillBeSent", self._asks)
+        cdp.on("Network.responseReceived", self._answered)
+        for event in ("Network.loadingFinished", "Network.loadingFailed"):
+            cdp.on(event, lambda params: self._ends(params["requestId"]))
+        # A worker's script goes by the worker's own id, and its end is told to the worker only.
+        cdp.on("Target.attachedToTarget", lambda p: self._ends(p["targetInfo"]["targetId"]))
+        cdp.on("detached", lambda _: self._gone())
 
     def __bool__(self) -> bool:
+        """Whether a frame is loading."""
         return bool(self._frames)
+
+    def asked_for_stored(self, answers: int) -> None:
+        """A page asked for so many answers of databases and caches, or got them if negative."""
+        self._stored = max(0, self._stored + answers)
+        self._look(more=answers > 0)
+
+    def forget_stored(self) -> None:
+        """The document that asked is gone."""
+        self._stored = 0
+        self._look(more=False)
+
+    def leave_bodies(self) -> None:
+        """Pages need not read what they were answered."""
+        self._bodies.clear()
+        self._look(more=False)
+
+    def give_up(self) -> None:
+        """Nothing more will happen without time: a document was never closed, say."""
+        self._requests.clear()
+        self.may_end = False
+
+    def _asks(self, params: dict[str, Any]) -> None:
+        if params["requestId"] != params.get("loaderId"):  # a document's: see its frame
+            self._begins(self._requests, params["requestId"])
+
+    def _answered(self, params: dict[str, Any]) -> None:
+        if params["requestId"] in self._requests:
+            self._requests.discard(params["requestId"])
+            self._bodies.add(params["requestId"])
+
+    def _gone(self) -> None:
+        self._frames.clear()
+        self.give_up()
+
+    def _begins(self, begun: set[str], name: str) -> None:
+        begun.add(name)
+        self._look(more=True)
+
+    def _ends(self, name: str) -> None:
+        for begun in (self._frames, self._requests, self._bodies):
+            begun.discard(name)
+        self._look(more=False)
+
+    def _look(self, *, more: bool) -> None:
+        """What was given up stays so until there is more to wait for."""
+        waiting = bool(self._frames or self._requests or self._bodies or self._stored)
+        self.may_end = waiting and (more or self.may_end)

@@ -24,7 +24,6 @@ from sandboxgym.sandboxes.browser.workers import Workers
 
 _ASKED_FOR = frozenset({"http", "https", "about", "blob", "data", "javascript"})
 _WORLD = "sandboxgym"
-_CREEPS, _CREEP_S = 40, 0.002  # less than half of the time in which pages are told time
 _PICKER_OPEN = script("picker_open.js")
 _ESCAPE = {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27}
 _FOUND = "__sandboxgym_found__"  # exists in that world only
@@ -94,7 +93,6 @@ class Tab:
         self.ended = False
         self._fail = fail
         self._first_script = ""
-        self._awaited = 0  # answers of IndexedDB
         cdp.on("Page.frameNavigated", self._navigated)
         cdp.on("Page.frameRequestedNavigation", self._wants_away)
         cdp.on("Log.entryAdded", self._logged)
@@ -202,18 +200,6 @@ class Tab:
         context_id: int = world["executionContextId"]
         return context_id
 
-    async def wait_for_databases(self) -> None:
-        """Let come what IndexedDB answers. It takes less of the page's time than the page can tell.
-
-        What is not there after a while (a database that another tab keeps open, say) is waited for
-        again with the next frame.
-        """
-        for _ in range(_CREEPS):
-            if self._awaited <= 0 or self.gone:
-                return
-            await asyncio.sleep(_CREEP_S)
-            await self.clock.creep()
-
     async def pass_through(self, url: str) -> None:
         """Open a document, only for the entry in the history that it leaves when it is left."""
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -295,7 +281,7 @@ class Tab:
             what = f"{frame.get('unreachableUrl', self.url)} could not be shown"
             self._fail(self, PageCrashedError(f"{what}: Chromium showed an error page instead"))
         if frame["id"] == self.frame_id:
-            self._awaited = 0
+            self.loading.forget_stored()
             self.url = frame["url"] + frame.get("urlFragment", "")
 
     def _moved(self, params: dict[str, Any]) -> None:
@@ -325,9 +311,10 @@ class Tab:
         kind, *what = json.loads(params["payload"])
         if kind == "traverse":
             self.traversals.append(what[0])
+        elif kind == "asked":
+            self.loading.asked_for_stored(what[0])
         elif kind == "databases":
             self.traffic.recorder.uses_databases = True
-            self._awaited += what[0]
         elif kind == "keeps":
             self.traffic.recorder.keeps_more = True
         else:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from sandboxgym.sandboxes.browser.options import Options
+from sandboxgym.sandboxes.browser.sites import Response
 from tests.sandboxes.browser.helpers import script
 
 EPOCH = 1_735_732_800_000
@@ -248,3 +249,56 @@ def test_observers_and_idle_callbacks_are_the_same(drive):
         setTimeout(() => { d.style.height = '10px' }, 60)
         </script>""",
     )
+
+
+LOADING = """<script>
+    const when = what => say(what, performance.now(), Date.now())
+    requestAnimationFrame(() => { when('frame'); requestAnimationFrame(() => when('frame 2')) })
+    setTimeout(() => when('timer'))
+    setInterval(() => when('interval'), 7)
+    document.addEventListener('readystatechange', () => when(document.readyState))
+    addEventListener('load', () => {
+        when('load')
+        setTimeout(() => when('after load'))
+        fetch('/data').then(answer => answer.text()).then(text => when('fetched ' + text))
+    })</script>
+    <style>@keyframes go { from { left: 0 } to { left: 1000px } }
+        #box { position: absolute; animation: go 1s linear infinite }</style>
+    <link rel=stylesheet href=/style><script src=/writes></script><div id=box>box</div>
+    <script>setInterval(() => say(getComputedStyle(box).left), 13)</script>
+    <img src=/image onload="when('image')"><script src=/deferred defer></script>
+    <iframe srcdoc="<script>parent.when('frame ' + performance.now())</script>"></iframe>"""
+LOADED = {
+    "/style": Response(200, (("Content-Type", "text/css"),), b"p { color: red }"),
+    "/writes": script("when('writes'); document.write('<script src=/written></' + 'script>')"),
+    "/written": script("when('written')"),
+    "/deferred": script("when('deferred')"),
+    "/image": Response(
+        200, (("Content-Type", "image/svg+xml"),), b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+    ),
+    "/data": "data",
+}
+
+
+def test_loading_takes_no_time_of_the_page(drive):
+    said = log(drive, LOADING, pages=LOADED)
+    for _ in range(3):
+        assert log(drive, LOADING, pages=LOADED) == said
+    assert {each[1] for each in said[: said.index(["load", 0, EPOCH]) + 1]} == {0}
+    assert ["fetched data", 0, EPOCH] in said
+    times = [each[1] for each in said if each[0] == "interval"]
+    assert times == [10, *range(14, times[-1] + 1, 7)]
+    assert [each[1] for each in said if each[0] in ("frame", "frame 2")] == [20, 40]
+
+
+def test_what_caches_answer_is_waited_for(drive):
+    said = twice(
+        drive,
+        """<script>(async () => {
+            const cache = await caches.open('c')
+            await cache.put('/x', new Response('kept'))
+            say(await (await cache.match('/x')).text(), performance.now())
+        })()</script>""",
+        ms=0,
+    )
+    assert said == [["kept", 0]]

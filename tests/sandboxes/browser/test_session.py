@@ -260,3 +260,19 @@ def test_a_session_can_begin_at_any_time(drive):
     page.session = loop.run(Session.start(page.site, None, now=123_456.0))
     page.open()
     assert page.value("began") == [1_735_732_800_000 + 123_456, 0]
+
+
+def test_a_page_may_go_in_the_middle_of_a_click(drive):
+    page = drive({"/": "<title>home</title>", "/popup": "popup"})
+    page.open()
+    page.run("open('/popup')")
+    popup = page.session.active
+
+    async def close_then_click() -> None:
+        await popup.cdp.send("Runtime.evaluate", expression="close()")
+        await popup.mouse("mousePressed", 5, 5, button="left", clickCount=1)
+        await popup.mouse("mouseReleased", 5, 5, button="left", clickCount=1)
+
+    loop.run(page.session.perform(None, close_then_click), 60)
+    assert page.title == "home"
+    assert page.session.tabs == [page.session.active]
