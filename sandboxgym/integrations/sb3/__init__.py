@@ -1,0 +1,1 @@
+"""Stable-Baselines3: a pool of sandboxes as its `VecEnv`, whose episodes may begin at snapshots."""
