@@ -256,6 +256,31 @@ class TestLimits:
         assert done.limits_reached == ("total_memory",)
         assert sandbox.run("cat file; pgrep python | wc -l").output.split() == ["kept", "0"]
 
+    @pytest.mark.parametrize(
+        "taken",
+        [
+            "import mmap; m = mmap.mmap(-1, 300 << 20); m.write(bytes(300 << 20))",
+            "fds = [os.memfd_create('x') for _ in range(30)]\n"
+            "for fd in fds: os.write(fd, bytes(10 << 20))",
+        ],
+        ids=["shared", "nameless files"],
+    )
+    def test_memory_that_is_no_processs_own_counts_too(self, sandbox, taken):
+        program = f"import os, time\n{taken}\nos.fork()\ntime.sleep(60)"
+        done = sandbox.run(f"{PYTHON} -", stdin=program.encode())
+        assert done.limits_reached == ("total_memory",)
+
+    def test_memory_that_processes_share_counts_once(self, sandbox):
+        program = (
+            "import mmap, os, time\n"
+            "m = mmap.mmap(-1, 50 << 20); m.write(bytes(50 << 20))\n"
+            "parent = os.getpid()\n"
+            "for _ in range(6):\n"
+            "    if os.getpid() == parent: os.fork()\n"
+            "sum(m[::4096]); time.sleep(1); print('on')"
+        )
+        assert "on" in python(sandbox, program)
+
     @pytest.mark.parametrize("where", ["/repo/f", "/tmp/f", "/dev/shm/f"])
     def test_filling_the_disk_is_told_and_can_be_undone(self, sandbox, where):
         start = sandbox.snapshot()

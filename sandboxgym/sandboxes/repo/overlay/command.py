@@ -183,7 +183,7 @@ class Reading:
                 if now >= deadline:
                     return "seconds"
                 if now >= look_at_memory:
-                    if self.holder.memory(self.entering) > memory:
+                    if self.holder.holds_more(memory, self.entering):
                         return "total_memory"
                     look_at_memory = time.monotonic() + _SECONDS_BETWEEN_LOOKS
                 events = dict(poll.poll(1000 * (min(deadline, look_at_memory) - now)))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import select
 import signal
 import subprocess
 from pathlib import Path
 from typing import Any
+
+from sandboxgym.sandboxes.repo.overlay import memory
 
 WAITING = "/bin/cat"
 """What the first process after bubblewrap's own runs."""
@@ -104,20 +105,14 @@ class Holder:
         """How many processes there are beside the two that hold the sandbox."""
         return max(0, len(_descendants(self.pid)) - 1)
 
-    def memory(self, entering: int) -> int:
-        """Bytes that the processes hold and do not share with files.
+    def holds_more(self, limit: int, entering: int) -> bool:
+        """Whether the processes hold more bytes of memory together.
 
         Args:
+            limit: How many.
             entering: The process outside whose child runs a command.
         """
-        pages = 0
-        for pid in _descendants(self.pid, entering):
-            try:
-                _, resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[:3]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            pages += int(resident) - int(shared)
-        return pages * resource.getpagesize()
+        return memory.held(_descendants(self.pid, entering), limit) > limit
 
 
 def _start(
