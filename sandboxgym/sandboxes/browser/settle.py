@@ -2,9 +2,10 @@
 
 Time is Chromium's virtual time. It stands still but for what `Clock.advance` grants, and while
 anything is being loaded it stands still as well, however long that takes: so what a page does is a
-function of virtual time alone. A granted span passes as fast as the page's own work allows. At the
-end of each frame's worth of it, one frame is drawn, at exactly that time: animation frames, CSS
-animations and transitions, observers.
+function of virtual time alone. What is on its way when a frame's worth of it begins, comes before
+that (`Loading`, `Session.advance`). A granted span passes as fast as the page's own work allows. At
+its end one frame is drawn, at exactly that time: animation frames, CSS animations and transitions,
+observers.
 """
 
 from __future__ import annotations

@@ -140,6 +140,9 @@ async def _tell(episode: Episode, moment: Moment) -> None:
         await session.open(start.url, referrer=start.referrer, settle_until=first_rest)
         await session.active.put_into_storage(None)
     for deed in deeds:
+        # An agent looked here. It has to be done again, since Chromium's tree depends on when it
+        # was looked at: a drawing that was empty then stays out of it.
+        await episode.look()
         if await episode.repeat(deed, _action(deed)) is None:
             raise UnfaithfulTellingError(f"{deed.text}: its element is not there")
     await session.advance(moment.fingerprint["time"])

@@ -19,7 +19,7 @@ PAGES = Path(__file__).parent / "pages"
 NAMES = [
     *("history", "tabs", "frames", "dialogs", "download", "files", "editable", "focus", "scroll"),
     *("select", "canvas", "components", "indexeddb", "storage", "spa", "timers", "fetch"),
-    *("websocket", "chance", "workers", "drag", "keys", "outside"),
+    *("websocket", "chance", "workers", "drag", "keys", "outside", "drawing"),
 ]
 SERVED = ["redirect", "form", "slow-parts"]  # pages that the server makes itself
 

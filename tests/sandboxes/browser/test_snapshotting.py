@@ -167,6 +167,11 @@ ITEMS: dict[str, tuple[str, list[str], list[str]]] = {
         ["click button 'worker'", "click button 'service worker'"],
         ["click button 'worker'", "click button 'broadcast'"],
     ),
+    "drawing": (
+        "/drawing",
+        ["click button 'draw'", "click button 'draw'"],
+        ["click button 'draw'"],
+    ),
     "cache storage": (
         "/workers",
         ["click button 'cache'", "goto('/form')", "goto('/workers')", "click button 'kept'"],
