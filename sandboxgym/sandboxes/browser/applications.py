@@ -100,12 +100,14 @@ class ASGISite(_Application):
         return self._loop.run_until_complete(self._call(request))
 
     def close(self) -> None:
-        """Shut the application down."""
-        if self._loop is not None and self._living is not None:
+        """Shut the application down, unless it is at an answer that never comes."""
+        if self._loop is None or self._loop.is_running():
+            return
+        if self._living is not None:
             self._asked.put_nowait({"type": "lifespan.shutdown"})
             self._loop.run_until_complete(self._living)
-            self._loop.close()
-            self._loop = None
+        self._loop.close()
+        self._loop = None
 
     async def _begin_life(self) -> None:
         """Start the application up, if it wants to know; those that do not raise."""

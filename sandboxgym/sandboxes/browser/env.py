@@ -171,8 +171,15 @@ class BrowserEnv(ForkableEnv[Observation, str]):
         return obs, reward, ended or infeasible is not None, False, {}
 
     def close(self) -> None:
-        """End the pages; the browser goes on for other environments, and ends with the process."""
+        """End the pages and the site.
+
+        The browser goes on for other environments, and ends with the process.
+        """
         self._replace(None)
+        site, self._site, self._site_at_first = self._site, None, None
+        end = getattr(site, "close", None)
+        if end is not None:
+            end()
 
     def render(self) -> Any:
         """The viewport as an array, where `render_mode` says so."""

@@ -6,6 +6,7 @@ import sandboxgym as sg
 from sandboxgym.core.errors import InvalidActionError, InvalidOptionsError
 from sandboxgym.sandboxes.browser.env import BrowserEnv, Turn
 from sandboxgym.sandboxes.browser.options import Options
+from tests.sandboxes.browser.helpers import PageSite
 from tests.sandboxes.browser.playing import play
 from tests.sandboxes.browser.site import TestSite
 
@@ -139,3 +140,21 @@ def test_made_by_its_id_it_forks(browser):
         fork.close()
     finally:
         env.close()
+
+
+def test_closing_ends_the_site_and_reset_makes_another(browser):
+    ended = []
+
+    class Ending(PageSite):
+        def close(self):
+            ended.append(self)
+
+    env = BrowserEnv(lambda: Ending({"/": "home"}))
+    first, _ = env.reset(seed=5)
+    site = env._site
+    env.close()
+    env.close()
+    assert ended == [site]
+    assert env.reset(seed=5)[0] == first
+    assert env._site is not site
+    env.close()
