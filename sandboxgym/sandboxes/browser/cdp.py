@@ -78,6 +78,7 @@ class Connection:
         browser: The session of the browser itself.
         lost: Whether the browser is gone.
         drawing: The frame that was asked for last, of whichever page.
+        last_used: When the last command was written, in the loop's time.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.WriteTransport) -> None:
@@ -91,6 +92,7 @@ class Connection:
         self.browser = CDPSession(self, "", "")
         self.lost = False
         self.drawing: asyncio.Future[dict[str, Any]] | None = None
+        self.last_used = 0.0
         self.reading = asyncio.ensure_future(self._read())
 
     def session(self, session_id: str, target_id: str) -> CDPSession:
@@ -111,6 +113,7 @@ class Connection:
         if session.closed or session.crashed:
             future.set_exception(TargetGoneError(f"the page is gone; {method} was not sent"))
             return future
+        self.last_used = asyncio.get_running_loop().time()
         self._last_id += 1
         message: dict[str, Any] = {"id": self._last_id, "method": method, "params": params}
         if session.session_id:

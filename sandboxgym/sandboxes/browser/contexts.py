@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 READY = 2
 """How many are kept."""
+_QUIET_S = 0.1  # since the browser was told anything: then one is made
+_PATIENCE_S = 0.5  # for which it is put off at most
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Pool:
         self._making: asyncio.Task[None] | None = None
 
     async def take(self) -> Blank:
-        """A blank context, which is the caller's; another is made meanwhile."""
+        """A blank context, which is the caller's; another is made when there is time."""
         blank = self._ready.popleft() if self._ready else await self._make()
         if self._making is None or self._making.done():
             self._making = asyncio.ensure_future(self._fill())
@@ -58,9 +60,20 @@ class Pool:
     async def _fill(self) -> None:
         try:
             while len(self._ready) < READY:
+                await self._quiet()
                 self._ready.append(await self._make())
         except BrowserError:
             pass  # whoever needs one next is told
+
+    async def _quiet(self) -> None:
+        """Wait for a moment at which nobody waits for the browser, but not for ever."""
+        now = asyncio.get_running_loop().time
+        begun = now()
+        while now() - begun < _PATIENCE_S:
+            left = self._browser.connection.last_used + _QUIET_S - now()
+            if left <= 0:
+                return
+            await asyncio.sleep(left)
 
     async def _make(self) -> Blank:
         pages: list[tuple[CDPSession, dict[str, Any]]] = []

@@ -39,7 +39,7 @@ def script(seed: int, worker_url: str | None = None) -> str:
 def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> list[Awaitable[Any]]:
     """Make a page that has not run yet see the world as `options` say.
 
-    All commands are sent at once; what is returned is to be awaited.
+    All commands are sent at once; what is returned is to be awaited. `script` is added apart.
     """
     language = options.locale
     viewport: dict[str, Any] = {"width": options.width, "height": options.height}
@@ -68,7 +68,6 @@ def prepare_page(cdp: CDPSession, options: Options, user_agent: str) -> list[Awa
         cdp.post("Emulation.setFocusEmulationEnabled", enabled=True),
         cdp.post("Runtime.enable"),  # without it we are not told of bindings
         cdp.post("Runtime.addBinding", name=REPORT),
-        cdp.post("Page.addScriptToEvaluateOnNewDocument", source=script(options.seed)),
     ]
 
 

@@ -157,8 +157,7 @@ async def _set_the_stage(session: Session, start: Start) -> None:
     tab = session.active
     await session.set_cookies(start.cookies)
     # The first is the empty tab itself. What is opened where it is already replaces it.
-    for url in [*start.history[1:], *([start.url] if start.replaces else [])]:
-        await tab.pass_through(url)
+    await tab.pass_through([*start.history[1:], *([start.url] if start.replaces else [])])
     session.hands.x, session.hands.y = start.mouse
     if start.databases:
         await session.set_databases(start.databases)

@@ -92,7 +92,7 @@ class Tab:
         self.traversals: list[int] = []
         self.ended = False
         self._fail = fail
-        self._first_script = ""
+        self._first_script = self._chance_script = ""  # by Chromium's names
         cdp.on("Page.frameNavigated", self._navigated)
         cdp.on("Page.frameRequestedNavigation", self._wants_away)
         cdp.on("Log.entryAdded", self._logged)
@@ -114,7 +114,7 @@ class Tab:
         Chromium answers none until the page may run.
         """
         cdp = self.cdp
-        first_script = self._post_first_script(None)
+        scripts = self._post_first_script(None), self._post_chance_script()
         answers = [
             cdp.post("Page.enable"),
             cdp.post("Log.enable"),
@@ -129,13 +129,11 @@ class Tab:
             cdp.post("Runtime.runIfWaitingForDebugger"),
         ]
         await asyncio.gather(*answers)
-        self._first_script = (await first_script)["identifier"]
+        await self._name_scripts(*scripts)
 
     async def put_into_storage(self, storage: dict[str, Any] | None) -> None:
         """Say what each document is to find in its storage; None leaves that alone."""
-        removed = self.cdp.post(
-            "Page.removeScriptToEvaluateOnNewDocument", identifier=self._first_script
-        )
+        removed = self._post_removal(self._first_script)
         self._first_script = (await self._post_first_script(storage))["identifier"]
         await removed
 
@@ -146,6 +144,19 @@ class Tab:
             source=f"{script('document_start.js')}({json.dumps(settings)})",
             worldName=_WORLD,
         )
+
+    def _post_chance_script(self) -> Awaitable[dict[str, Any]]:
+        source = determinism.script(self.options.seed)
+        return self.cdp.post("Page.addScriptToEvaluateOnNewDocument", source=source)
+
+    def _post_removal(self, name: str) -> Awaitable[dict[str, Any]]:
+        return self.cdp.post("Page.removeScriptToEvaluateOnNewDocument", identifier=name)
+
+    async def _name_scripts(
+        self, first: Awaitable[dict[str, Any]], chance: Awaitable[dict[str, Any]]
+    ) -> None:
+        self._first_script = (await first)["identifier"]
+        self._chance_script = (await chance)["identifier"]
 
     def begin_action(self) -> None:
         """Forget what the last action brought."""
@@ -200,8 +211,20 @@ class Tab:
         context_id: int = world["executionContextId"]
         return context_id
 
-    async def pass_through(self, url: str) -> None:
-        """Open a document, only for the entry in the history that it leaves when it is left."""
+    async def pass_through(self, urls: list[str]) -> None:
+        """Open documents, only for the entries in the history that they leave when they are left.
+
+        They are empty. What runs first in a page would take more time than all else; nothing does.
+        """
+        if not urls:
+            return
+        for name in (self._first_script, self._chance_script):
+            self._post_removal(name)
+        for url in urls:
+            await self._pass_through(url)
+        await self._name_scripts(self._post_first_script(None), self._post_chance_script())
+
+    async def _pass_through(self, url: str) -> None:
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def note(_params: dict[str, Any]) -> None:
@@ -209,9 +232,7 @@ class Tab:
                 begun.set_result(None)
 
         stop_listening = [
-            # What `document_start.js` reports: a document that is left before that may report
-            # later, in the place of the next one.
-            self.cdp.on("Runtime.bindingCalled", note),
+            self.cdp.on("Page.frameNavigated", note),
             self.cdp.on("Page.navigatedWithinDocument", note),
         ]
         try:
@@ -219,6 +240,8 @@ class Tab:
             # which leaves no entry.
             await self.cdp.send("Page.navigate", url=url, transitionType="form_submit")
             await begun
+            # As `document_start.js` leaves it: it is kept in the entry.
+            await self.cdp.send("Runtime.evaluate", expression="history.scrollRestoration = 'manual'")
         finally:
             for stop in stop_listening:
                 stop()
