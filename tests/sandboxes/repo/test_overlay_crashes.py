@@ -17,6 +17,7 @@ import pytest
 from benchmarks.repo_leftovers import leftovers
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from sandboxgym.sandboxes.repo.overlay import owning, wire
+from sandboxgym.sandboxes.repo.overlay.backend import OverlayBackend
 from sandboxgym.sandboxes.repo.overlay.holder import WAITING, is_doomed
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
@@ -195,6 +196,13 @@ def test_a_lost_sandbox_says_so_and_harms_no_other(base):
         with backend.fork(moment) as again:
             assert again.run("echo on").output == "on\n"
         assert kept.run("echo $x").output == "1\n"
+
+
+@pytest.mark.parametrize("program", ["/bwrap", "/none/bwrap"])
+def test_a_bubblewrap_that_is_not_there_is_told(program):
+    make_overlay_backend(LIMITS).close()  # or skip
+    with pytest.raises(SandboxError, match="No such file or directory"):
+        OverlayBackend(LIMITS, bubblewrap=program)
 
 
 def test_a_lost_keeper_is_told(base):

