@@ -22,7 +22,6 @@ from sandboxgym.sandboxes.browser.contexts import Pool
 from sandboxgym.sandboxes.browser.errors import (
     BrowserLostError,
     BrowserNotFoundError,
-    ProtocolError,
 )
 
 FLAGS = (
@@ -213,10 +212,9 @@ class Browser:
         return target_id
 
     async def dispose_context(self, context_id: str) -> None:
-        """End a context and all its pages."""
+        """End a context and all its pages. Whatever the browser is asked next comes after that."""
         del self._contexts[context_id]
-        with contextlib.suppress(ProtocolError):  # it is gone already
-            await self.cdp.send("Target.disposeBrowserContext", browserContextId=context_id)
+        self.cdp.post("Target.disposeBrowserContext", browserContextId=context_id)
 
     async def close(self) -> None:
         """End the browser and remove its profile."""

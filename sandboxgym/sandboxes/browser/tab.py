@@ -241,7 +241,9 @@ class Tab:
             await self.cdp.send("Page.navigate", url=url, transitionType="form_submit")
             await begun
             # As `document_start.js` leaves it: it is kept in the entry.
-            await self.cdp.send("Runtime.evaluate", expression="history.scrollRestoration = 'manual'")
+            await self.cdp.send(
+                "Runtime.evaluate", expression="history.scrollRestoration = 'manual'"
+            )
         finally:
             for stop in stop_listening:
                 stop()
