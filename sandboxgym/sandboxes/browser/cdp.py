@@ -9,6 +9,7 @@ protocol ourselves. All of this runs in the one thread of `loop.py`.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -132,9 +133,17 @@ class Connection:
         try:
             while True:
                 line = await self._reader.readuntil(b"\0")
-                self._receive(self._decode(line[:-1]))
+                self._receive(self._read_message(line[:-1]))
         except (asyncio.IncompleteReadError, ConnectionError):
             self._lose()
+
+    def _read_message(self, line: bytes) -> dict[str, Any]:
+        try:
+            return self._decode(line)
+        except msgspec.DecodeError:  # pages may have halves of characters, which no text can hold
+            halves = json.dumps(json.loads(line), ensure_ascii=False)
+            whole = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return self._decode(whole.encode())
 
     def _receive(self, message: dict[str, Any]) -> None:
         if "id" in message:

@@ -216,6 +216,11 @@ class Recorder:
         if found["date"] != math.floor(self._epoch_ms + start.time + EPSILON):
             self._go_on_with_the_last()  # it was asked for between two moments that can be made
             return
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:  # halves of characters, which no snapshot can hold
+            self._go_on_with_the_last()
+            return
         start.replaces = found["length"] == len(start.history)
         if start.replaces:
             start.history = start.history[:-1]

@@ -187,3 +187,13 @@ def test_a_page_may_break_what_it_likes_of_its_own(page):
     assert page.title == "NotAllowedError"
     page.open("/file")
     assert page.title == "file"
+
+
+def test_halves_of_characters_end_no_reading(drive):
+    page = drive(
+        {"/": "<script>document.title = 'half \\ud800'; localStorage.half = '\\udc00'</script>"}
+    )
+    page.open()
+    assert page.title == "half \ufffd"
+    page.open()
+    assert page.value("localStorage.half.charCodeAt(0)") == 0xDC00
