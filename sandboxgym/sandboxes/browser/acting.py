@@ -186,6 +186,8 @@ class Actor:
             )
         except ProtocolError as error:
             raise ImpossibleActionError(f"the element is gone ({error.reason})") from None
+        if "objectId" not in found["object"]:  # null: the document is another by now
+            raise ImpossibleActionError("the element is gone")
         called = await cdp.send(
             "Runtime.callFunctionOn",
             functionDeclaration=script("acting.js"),

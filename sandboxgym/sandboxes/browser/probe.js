@@ -84,6 +84,7 @@
     focus: path(focus),
     focused: document.hasFocus(),
     hover: path(hovered),
+    pressed: path([...document.querySelectorAll(":active")].pop()),
     selection: selection && selection.anchorNode
       ? [path(selection.anchorNode), selection.anchorOffset, path(selection.focusNode), selection.focusOffset]
       : null,

@@ -26,6 +26,7 @@ _ASKED_FOR = frozenset({"http", "https", "about", "blob", "data", "javascript"})
 _WORLD = "sandboxgym"
 _PICKER_OPEN = script("picker_open.js")
 _ESCAPE = {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27}
+_AS_LEFT = "addEventListener('pagehide', () => { history.scrollRestoration = 'manual'; })"
 _FOUND = "__sandboxgym_found__"  # exists in that world only
 
 
@@ -240,10 +241,8 @@ class Tab:
             # which leaves no entry.
             await self.cdp.send("Page.navigate", url=url, transitionType="form_submit")
             await begun
-            # As `document_start.js` leaves it: it is kept in the entry.
-            await self.cdp.send(
-                "Runtime.evaluate", expression="history.scrollRestoration = 'manual'"
-            )
+            # As `document_start.js` does it: it is kept in the entry that is left.
+            await self.cdp.send("Runtime.evaluate", expression=_AS_LEFT)
         finally:
             for stop in stop_listening:
                 stop()

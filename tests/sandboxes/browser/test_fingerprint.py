@@ -52,3 +52,13 @@ def test_sees(env, start, part):
     found = difference(before, after)
     assert found is not None
     assert before["tabs"][0]["frames"][0][part] != after["tabs"][0]["frames"][0][part]
+
+
+def test_sees_what_is_pressed(env):
+    env.reset(seed=1, options={"start": "/form"})
+    episode = env._episode
+    before = loop.run(episode.fingerprint())
+    loop.run(episode.session.active.mouse("mousePressed", 30, 30, button="left", clickCount=1))
+    after = loop.run(episode.fingerprint())
+    assert before["tabs"][0]["frames"][0]["pressed"] == ""
+    assert after["tabs"][0]["frames"][0]["pressed"] != ""
