@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import string
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sandboxgym.core.errors import MissingDependencyError
+from sandboxgym.core.spaces import AnyText
 from sandboxgym.sandboxes.browser.actions import MAX_ACTION
 from sandboxgym.sandboxes.browser.axtree import MAX_TEXT
 
@@ -18,25 +18,6 @@ Observation: TypeAlias = dict[str, Any]
 
 _MAX_URL = 1_000_000  # a data: URL may be long
 _SAMPLED_BIDS = 40
-
-
-class AnyText(spaces.Text):
-    """Any string up to a length. Samples are of printable ASCII."""
-
-    def __init__(self, max_length: int, seed: int | None = None) -> None:
-        super().__init__(max_length, min_length=0, charset=string.printable, seed=seed)
-
-    def contains(self, x: Any) -> bool:
-        """Whether `x` is a string that is short enough."""
-        return isinstance(x, str) and len(x) <= self.max_length
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.max_length})"
-
-    def __eq__(self, other: Any) -> bool:
-        return type(self) is type(other) and self.max_length == other.max_length
-
-    __hash__ = None  # type: ignore[assignment]  # as spaces are: they are mutable
 
 
 class ActionTexts(AnyText):

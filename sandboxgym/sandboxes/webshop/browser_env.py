@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from sandboxgym.core.spaces import AnyText
 from sandboxgym.sandboxes.browser.env import BrowserEnv, Turn
 from sandboxgym.sandboxes.browser.observation import ActionTexts, Observation
 from sandboxgym.sandboxes.browser.options import Options
@@ -17,7 +18,7 @@ from sandboxgym.sandboxes.webshop.nouns import NounTagger
 from sandboxgym.sandboxes.webshop.opening import open_nouns, open_shop
 from sandboxgym.sandboxes.webshop.session import MAX_SEARCH, Session, parsed
 from sandboxgym.sandboxes.webshop.site import ShopSite
-from sandboxgym.sandboxes.webshop.spaces import MAX_ACTION, Texts, check_action
+from sandboxgym.sandboxes.webshop.spaces import MAX_ACTION, check_action
 from sandboxgym.sandboxes.webshop.storefront import SEARCH_ID, id_of
 from sandboxgym.sandboxes.webshop.texts import joined
 
@@ -103,7 +104,7 @@ class WebShopBrowserEnv(BrowserEnv):
         self.actions = actions
         self.goal_kind = goals
         self.goal_seed = goal_seed
-        self.action_space = ActionTexts() if actions == "browser" else Texts(MAX_ACTION)
+        self.action_space = ActionTexts() if actions == "browser" else AnyText(MAX_ACTION)
 
     @property
     def num_goals(self) -> int:

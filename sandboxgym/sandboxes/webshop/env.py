@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.snapshot import Fidelity
+from sandboxgym.core.spaces import AnyText
 from sandboxgym.sandboxes.webshop.addresses import address_of
 from sandboxgym.sandboxes.webshop.catalogue import GoalKind
 from sandboxgym.sandboxes.webshop.customers import Customers, check_among, told, told_of_page
@@ -16,7 +17,7 @@ from sandboxgym.sandboxes.webshop.markup import as_html
 from sandboxgym.sandboxes.webshop.nouns import NounTagger
 from sandboxgym.sandboxes.webshop.opening import open_nouns, open_shop
 from sandboxgym.sandboxes.webshop.session import Session
-from sandboxgym.sandboxes.webshop.spaces import MAX_ACTION, MAX_OBSERVATION, Texts, check_action
+from sandboxgym.sandboxes.webshop.spaces import MAX_ACTION, MAX_OBSERVATION, check_action
 from sandboxgym.sandboxes.webshop.texts import as_rich_text, as_text
 
 ObservationMode = Literal["text", "text_rich", "html", "url"]
@@ -88,8 +89,8 @@ class WebShopEnv(ForkableEnv[str, str]):
         self.goal_kind = goals
         self.goal_seed = goal_seed
         self.render_mode = render_mode
-        self.observation_space = Texts(MAX_OBSERVATION)
-        self.action_space = Texts(MAX_ACTION)
+        self.observation_space = AnyText(MAX_OBSERVATION)
+        self.action_space = AnyText(MAX_ACTION)
         self._shop = open_shop(catalogue, num_products)
         self._nouns = open_nouns(tagger)
         self._customers = Customers(self._shop, split, goals, goal_seed, self._nouns)

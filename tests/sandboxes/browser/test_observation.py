@@ -3,10 +3,10 @@ import io
 import numpy as np
 from PIL import Image
 
+from sandboxgym.core.spaces import AnyText
 from sandboxgym.sandboxes.browser.actions import parse
 from sandboxgym.sandboxes.browser.observation import (
     ActionTexts,
-    AnyText,
     cut,
     observation_space,
     pixels,

@@ -15,11 +15,12 @@ from gymnasium import spaces
 
 from sandboxgym.core.errors import InvalidOptionsError
 from sandboxgym.core.snapshot import Fidelity
+from sandboxgym.core.spaces import AnyText
 from sandboxgym.sandboxes.browser.env import BrowserEnv, Turn
 from sandboxgym.sandboxes.browser.errors import ProtocolError, TargetGoneError
 from sandboxgym.sandboxes.browser.miniwob import tasks
 from sandboxgym.sandboxes.browser.miniwob.site import MiniWoBSite
-from sandboxgym.sandboxes.browser.observation import AnyText, Observation, observation_space
+from sandboxgym.sandboxes.browser.observation import Observation, observation_space
 from sandboxgym.sandboxes.browser.options import Options
 from sandboxgym.sandboxes.browser.session import Session
 from sandboxgym.sandboxes.browser.sites import Site
