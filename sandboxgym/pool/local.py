@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import signal
 import socket
 import subprocess
-import sys
 import time
 import weakref
 from collections.abc import Iterable
 from typing import Any
 
 from sandboxgym.core.errors import WorkerLostError
+from sandboxgym.mechanisms.process import program
 from sandboxgym.mechanisms.process.wire import Connection
 from sandboxgym.pool.wire import Frames
 
-_PROGRAM = (
-    "import json, sys; descriptor, sys.path[:] = json.loads(sys.argv.pop()); "
-    "from sandboxgym.pool.keeper import main; main(descriptor)"
-)
-_ONE_THREAD = {  # unless the user has said otherwise: workers are there to use the cores
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "BLIS_NUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1",
-    "RAYON_NUM_THREADS": "1",
-}
 _ANSWER_OF_KEEPER = 120.0  # seconds; it only ever forks, kills and waits, once it has started
 _ENDING = 40.0  # seconds until the keeper and all below it have ended
 
@@ -130,15 +116,10 @@ class KeeperHandle:
         self.frames: set[Frames] = set()
         self._asked = 0
         self._control, theirs = Connection.pair()
-        program = json.dumps([theirs.fileno(), [path for path in sys.path if type(path) is str]])
+        # Workers are there to use the cores, unless the user has said otherwise.
+        environment = program.ONE_THREAD | os.environ
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, program],
-                env=_ONE_THREAD | os.environ,
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C in a terminal is for the owner
-            )
+            self._process = program.start("sandboxgym.pool.keeper", theirs, environment)
         except BaseException:
             self._control.close()
             raise
@@ -177,7 +158,9 @@ class KeeperHandle:
             status = self._ask({"end": pid})
         except (EOFError, OSError):
             return "the keeper, which knows how it ended, is gone too"
-        return "how is not known" if status is None else _ending(os.waitstatus_to_exitcode(status))
+        if status is None:
+            return "how is not known"
+        return f"its process {program.ending(os.waitstatus_to_exitcode(status))}"
 
     def close(self) -> None:
         """End the keeper and all below it."""
@@ -207,17 +190,4 @@ def _end_keeper(
     for connection in frames:
         connection.close()
     control.hang_up()
-    try:
-        process.wait(timeout=_ENDING)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _ending(code: int) -> str:
-    """How a process ended, in words, from its exit code."""
-    if code >= 0:
-        return f"its process exited with code {code}"
-    name = signal.Signals(-code).name
-    why = "; was the machine out of memory?" if name == "SIGKILL" else ""
-    return f"its process was killed by {name}{why}"
+    program.end(process, _ENDING)

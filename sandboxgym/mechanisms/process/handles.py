@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -21,21 +18,11 @@ from sandboxgym.core.errors import (
     WorkerLostError,
     WorkerTimeoutError,
 )
+from sandboxgym.mechanisms.process import program
 from sandboxgym.mechanisms.process.failure import rebuild
 from sandboxgym.mechanisms.process.wire import Connection
 
-_PROGRAM = (
-    "import json, sys; descriptor, sys.path[:] = json.loads(sys.argv.pop()); "
-    "from sandboxgym.mechanisms.process.nursery import main; main(descriptor)"
-)
-_ONE_THREAD = {  # numerical libraries would start threads, and then nothing could be forked
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "BLIS_NUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1",
-    "RAYON_NUM_THREADS": "1",
-}
+_NURSERY = "sandboxgym.mechanisms.process.nursery"
 _ANSWER_OF_NURSERY = 20.0  # seconds; it only ever kills and waits
 
 
@@ -58,14 +45,8 @@ class Nursery:
         self.owner = os.getpid()
         self._lock = threading.Lock()
         self._control, theirs = Connection.pair()
-        program = json.dumps([theirs.fileno(), [path for path in sys.path if type(path) is str]])
-        process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, program],
-            env=os.environ | _ONE_THREAD,
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C in a terminal is for the owner
-        )
+        # Nothing with threads could be forked.
+        process = program.start(_NURSERY, theirs, os.environ | program.ONE_THREAD)
         theirs.close()
         folders: list[str] = []
         weakref.finalize(self, _end_nursery, self.owner, process, self._control, folders)
@@ -74,8 +55,8 @@ class Nursery:
             started = self._control.receive().body
         except (EOFError, ConnectionError):
             raise WorkerLostError(
-                f"the nursery of worker processes did not start ({_ending(process.wait())}); what "
-                "it printed says why"
+                f"the nursery of worker processes did not start (it "
+                f"{program.ending(process.wait())}); what it printed says why"
             ) from None
         if started["folder"] is not None:
             folders.append(started["folder"])
@@ -94,7 +75,9 @@ class Nursery:
             except (EOFError, OSError):
                 return "the nursery, which knows how it ended, is gone too"
         status = answer["status"]
-        return "how is not known" if status is None else _ending(os.waitstatus_to_exitcode(status))
+        if status is None:
+            return "how is not known"
+        return f"it {program.ending(os.waitstatus_to_exitcode(status))}"
 
 
 class Process:
@@ -239,11 +222,7 @@ def _end_nursery(
         control.close()
         return
     control.hang_up()
-    try:
-        process.wait(timeout=_ANSWER_OF_NURSERY)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    program.end(process, _ANSWER_OF_NURSERY)
     for folder in folders:
         if Path(folder).exists():  # the nursery was killed and could not remove it
             shutil.rmtree(folder)
@@ -254,12 +233,3 @@ def _say_goodbye(owner: int, connection: Connection) -> None:
         connection.hang_up()
     else:
         connection.close()
-
-
-def _ending(code: int) -> str:
-    """How a process ended, in words, from its exit code."""
-    if code >= 0:
-        return f"it exited with code {code}"
-    name = signal.Signals(-code).name
-    why = "; was the machine out of memory?" if name == "SIGKILL" else ""
-    return f"it was killed by {name}{why}"
