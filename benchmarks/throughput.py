@@ -29,6 +29,7 @@ from typing import Any
 import gymnasium as gym
 
 import sandboxgym as sg
+from sandboxgym.conformance import processes
 from sandboxgym.pool import Reset, Restore, Step
 
 CORES = 2
@@ -236,7 +237,7 @@ def repository(folder: Path) -> tuple[Callable[[], gym.Env[Any, Any]], Callable[
 
 def faults(args: argparse.Namespace) -> dict[str, Any]:
     """Episodes with and without kills of workers at random moments; they have to be equal."""
-    before = descendants(os.getpid())
+    before = below()
     make = partial(gym.make, ALFWORLD, source="synthetic", difficulty="easy", num_games=2)
     with sg.ForkPool(make, 8, workers=CORES, patience=20) as pool:
         start = time.perf_counter()
@@ -247,10 +248,10 @@ def faults(args: argparse.Namespace) -> dict[str, Any]:
         disturbed = play(pool, args.steps, args.seed, killer.act)
         stormy = time.perf_counter() - start
         restarts = len(pool.take_restarts())
-        left_inside = len(descendants(os.getpid()) - before)
+        left_inside = len(below() - before)
     different = sum(a != b for a, b in zip(undisturbed, disturbed, strict=True))
     deadline = time.monotonic() + 30
-    while (left := descendants(os.getpid()) - before) and time.monotonic() < deadline:
+    while (left := below() - before) and time.monotonic() < deadline:
         time.sleep(0.1)
     return {
         "steps": args.steps,
@@ -324,8 +325,8 @@ def memory(args: argparse.Namespace) -> dict[str, Any]:
             spent = time.perf_counter() - start
             results = pool.step({lane: f"echo $WHO {lane} > own; cat own" for lane in lanes})
             right = sum(result[0]["output"] == f"root {lane}\n" for lane, result in results.items())
-            pids = descendants(os.getpid())
-            used = sum(proportional_memory(pid) for pid in pids)
+            pids = below()
+            used = processes.memory(pids)
     return {
         "live_forks": len(lanes),
         "right": right,
@@ -344,8 +345,8 @@ def worker_pids(pool: sg.ForkPool) -> list[int]:
 
 def cpu_of(pool: sg.ForkPool) -> float:
     """Seconds of processor time of this process and all below."""
-    below = sum(cpu_seconds(pid) for pid in descendants(os.getpid()))
-    return time.process_time() + below
+    others = sum(cpu_seconds(pid) for pid in below())
+    return time.process_time() + others
 
 
 def cpu_seconds(pid: int) -> float:
@@ -365,27 +366,9 @@ def timed(pool: sg.ForkPool, play: Callable[[], None]) -> tuple[float, float]:
     return time.perf_counter() - start, cpu_of(pool) - used
 
 
-def descendants(of: int) -> set[int]:
-    parents: dict[int, int] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                stat = (folder / "stat").read_text()
-            except OSError:
-                continue
-            parents[int(folder.name)] = int(stat.rpartition(")")[2].split()[1])
-    below = {of}
-    while more := {pid for pid, parent in parents.items() if parent in below} - below:
-        below |= more
-    return below - {of}
-
-
-def proportional_memory(pid: int) -> int:
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
+def below() -> set[int]:
+    """The ids of all processes below this one."""
+    return {process.pid for process in processes.descendants(os.getpid())}
 
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import sandboxgym as sg
+from sandboxgym.conformance.processes import descendants
 from sandboxgym.core.errors import PoolClosedError
 from sandboxgym.pool import Call, Reset, Restore
 from tests.pool.toys import limited_walk, walk
@@ -22,18 +23,9 @@ from tests.pool.toys import limited_walk, walk
 ROOT = Path(__file__).parents[2]
 
 
-def descendants(of: int) -> set[int]:
-    """All processes below one, those included that ended and were not waited for."""
-    parents: dict[int, int] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                stat = (folder / "stat").read_text()
-                parents[int(folder.name)] = int(stat.rpartition(")")[2].split()[1])
-    below = {of}
-    while more := {pid for pid, parent in parents.items() if parent in below} - below:
-        below |= more
-    return below - {of}
+def below() -> set[int]:
+    """All processes below this one, those included that ended and were not waited for."""
+    return {process.pid for process in descendants(os.getpid())}
 
 
 def descriptors() -> int:
@@ -54,18 +46,18 @@ def gone(pids) -> bool:
 @pytest.fixture
 def before():
     gc.collect()
-    return descendants(os.getpid()), descriptors()
+    return below(), descriptors()
 
 
 def check_nothing_is_left(before):
     gc.collect()
-    wait_until(lambda: descendants(os.getpid()) <= before[0])
+    wait_until(lambda: below() <= before[0])
     assert descriptors() <= before[1]
 
 
 def test_closing_leaves_nothing(before):
     pool = sg.ForkPool(walk, 4, workers=2)
-    assert len(descendants(os.getpid()) - before[0]) == 3
+    assert len(below() - before[0]) == 3
     for lane in pool.lanes:
         pool.reset(lane, seed=1)
     pool.send({0: Reset(1)})
@@ -99,7 +91,7 @@ def test_killed_and_hung_workers_leave_nothing(before):
         for _ in range(4):
             pool.step({0: "crash", 3: "hang"}, on_error="return")
             pool.step({1: 0, 2: 0})
-        assert len(descendants(os.getpid()) - before[0]) == 3  # no zombie either
+        assert len(below() - before[0]) == 3  # no zombie either
         assert descriptors() <= inside
     check_nothing_is_left(before)
 

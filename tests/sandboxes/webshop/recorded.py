@@ -30,6 +30,19 @@ class DrawnPrices:
         return self.prices[product.asin]
 
 
+def goal_of(recorded: dict[str, Any]) -> Goal:
+    return Goal(
+        asin=recorded["asin"],
+        title=recorded["name"],
+        query=recorded["query"],
+        category=recorded["product_category"],
+        instruction=recorded["instruction_text"],
+        attributes=tuple(recorded["attributes"]),
+        options=recorded["goal_options"],
+        price_limit=recorded["price_upper"],
+    )
+
+
 class RecordedCustomers(Customers):
     """Those of the recorded episodes, by their numbers."""
 
@@ -40,19 +53,8 @@ class RecordedCustomers(Customers):
 
     def session(self, goal: int) -> Session:
         episode = self.episodes[goal]
-        wish = episode["goal"]
-        made = Goal(
-            asin=wish["asin"],
-            title=wish["name"],
-            query=wish["query"],
-            category=wish["product_category"],
-            instruction=wish["instruction_text"],
-            attributes=tuple(wish["attributes"]),
-            options=wish["goal_options"],
-            price_limit=wish["price_upper"],
-        )
         prices: Any = DrawnPrices(episode["prices"])
-        return Session(self._shop, made, prices, self._nouns)
+        return Session(self._shop, goal_of(episode["goal"]), prices, self._nouns)
 
 
 class RecordedEnv(WebShopBrowserEnv):

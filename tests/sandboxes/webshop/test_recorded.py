@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-
 import numpy as np
 import pytest
 
 from sandboxgym.sandboxes.webshop.catalogue import ListedCatalogue
 from sandboxgym.sandboxes.webshop.env import WebShopEnv
-from sandboxgym.sandboxes.webshop.goals import Goal, Goals
+from sandboxgym.sandboxes.webshop.goals import Goals
 from sandboxgym.sandboxes.webshop.index import IndexBuilder
 from sandboxgym.sandboxes.webshop.nouns import GivenNouns, Nouns
 from sandboxgym.sandboxes.webshop.original import find_files, read_products
@@ -18,11 +15,7 @@ from sandboxgym.sandboxes.webshop.search import Search, published
 from sandboxgym.sandboxes.webshop.session import Session
 from sandboxgym.sandboxes.webshop.shop import Shop
 from sandboxgym.sandboxes.webshop.texts import as_text
-
-
-def unpacked(path):
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+from tests.sandboxes.webshop.recorded import DrawnPrices, goal_of, read
 
 
 @pytest.fixture(scope="module")
@@ -42,36 +35,13 @@ def shop(catalogue):
 
 @pytest.fixture(scope="module")
 def nouns(folder, catalogue):
-    [by_asin] = unpacked(folder / "title_nouns_sm38.json.gz")
+    [by_asin] = read(folder / "title_nouns_sm38.json.gz")
     by_title = {catalogue.product(asin).title: nouns for asin, nouns in by_asin.items()}
     return Nouns(GivenNouns("recorded", by_title))
 
 
-class DrawnPrices:
-    """The prices that the original drew in an episode."""
-
-    def __init__(self, prices):
-        self.prices = prices
-
-    def price(self, product):
-        return self.prices[product.asin]
-
-
-def goal_of(recorded):
-    return Goal(
-        asin=recorded["asin"],
-        title=recorded["name"],
-        query=recorded["query"],
-        category=recorded["product_category"],
-        instruction=recorded["instruction_text"],
-        attributes=tuple(recorded["attributes"]),
-        options=recorded["goal_options"],
-        price_limit=recorded["price_upper"],
-    )
-
-
 def test_every_step_of_every_episode_is_the_original_s(folder, shop, nouns):
-    episodes = unpacked(folder / "episodes.jsonl.gz")
+    episodes = read(folder / "episodes.jsonl.gz")
     assert len(episodes) == 300
     for episode in episodes:
         customer = Session(shop, goal_of(episode["goal"]), DrawnPrices(episode["prices"]), nouns)
@@ -93,7 +63,7 @@ def test_every_step_of_every_episode_is_the_original_s(folder, shop, nouns):
 
 def test_the_environment_returns_what_the_original_returned(folder, nouns):
     env = WebShopEnv("all", catalogue=folder, tagger=nouns.tagger)
-    for episode in unpacked(folder / "episodes.jsonl.gz")[:40]:
+    for episode in read(folder / "episodes.jsonl.gz")[:40]:
         env.reset(seed=0)
         prices = DrawnPrices(episode["prices"])
         env._session = Session(env._shop, goal_of(episode["goal"]), prices, nouns)
@@ -105,7 +75,7 @@ def test_the_environment_returns_what_the_original_returned(folder, nouns):
 
 
 def test_every_ranking_is_lucene_s(folder, catalogue):
-    [rankings] = unpacked(folder / "rank_ref.json.gz")
+    [rankings] = read(folder / "rank_ref.json.gz")
     assert len(rankings) == 600
     builder = IndexBuilder()
     for product in catalogue:
@@ -119,7 +89,7 @@ def test_every_ranking_is_lucene_s(folder, catalogue):
 
 
 def test_what_is_indexed_is_what_lucene_indexed(folder, catalogue):
-    documents = unpacked(folder / "lucene_documents_1k.jsonl.gz")
+    documents = read(folder / "lucene_documents_1k.jsonl.gz")
     assert [d["id"] for d in documents] == [product.asin for product in catalogue]
     for document, product in zip(documents, catalogue, strict=True):
         assert product.indexed_text == document["contents"]
@@ -135,5 +105,5 @@ def test_the_goals_are_as_many_and_in_the_same_words(folder, catalogue):
         return text.partition(", and price lower than")[0]
 
     texts = {without_limit(goal.instruction) for goal in goals}
-    for episode in unpacked(folder / "episodes.jsonl.gz"):
+    for episode in read(folder / "episodes.jsonl.gz"):
         assert without_limit(episode["goal"]["instruction_text"]) in texts
