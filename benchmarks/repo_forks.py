@@ -28,6 +28,7 @@ from sandboxgym.sandboxes.repo.overlay.backend import OverlayBackend
 FILES, FILE_BYTES = 10_000, 20_000
 DEPTHS = (1, 50, 100, 300)
 FORKS = 8
+REST = 15  # seconds
 
 
 def repo_fork_latencies(calls: int = 20, files: int = FILES) -> dict[str, Any]:
@@ -82,6 +83,8 @@ def copies(tree: Path, target: Path, times: int) -> list[float]:
 def overlay(tree: Path, cache: Path, calls: int) -> dict[str, Any]:
     """The overlay backend at each depth; the depths grow in one sandbox."""
     base = base_of_folder(tree, cache=cache)
+    os.sync()
+    time.sleep(REST)  # else the disk is still busy with these copies at the first depths
     depths = []
     with OverlayBackend(Limits()) as backend:
         sandbox = backend.create(base)

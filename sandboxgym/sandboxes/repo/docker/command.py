@@ -26,6 +26,7 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_OF_SILENCE = 0.1
 _FRAME_HEADER = 8
 _PRINTED, _LEFT = 1, 2
+_ENDED = select.POLLHUP | select.POLLERR
 
 
 @dataclass(frozen=True)
@@ -175,14 +176,13 @@ class Following:
 
     def exchange(self, sent: bytes, seconds: float) -> bytes:
         """Read what is there and write what fits; returns what remains to be written."""
-        writers = [self.stream] if sent else []
-        readable, writable, _ = select.select([self.stream], writers, [], seconds)
-        if writable:
+        ready = self.wait(select.POLLIN | (select.POLLOUT if sent else 0), seconds)
+        if sent and ready & (select.POLLOUT | _ENDED):
             try:
                 sent = sent[self.stream.send(sent[:_RECEIVED_AT_A_TIME]) :]
             except (BrokenPipeError, ConnectionResetError):
                 sent = b""  # the shell has ended; what it printed can still be read
-        if readable:
+        if ready & (select.POLLIN | _ENDED):
             try:
                 data = self.stream.recv(_RECEIVED_AT_A_TIME)
             except ConnectionResetError:
@@ -195,6 +195,12 @@ class Following:
         """Read what is on its way when the shell has ended, not what others go on to print."""
         deadline = time.monotonic() + 10 * _SECONDS_OF_SILENCE
         while not self.ended and time.monotonic() < deadline:
-            if not select.select([self.stream], [], [], _SECONDS_OF_SILENCE)[0]:
+            if not self.wait(select.POLLIN, _SECONDS_OF_SILENCE):
                 return
             self.exchange(b"", 0.0)
+
+    def wait(self, events: int, seconds: float) -> int:
+        """Which of these events has come when the time is up; poll has no highest descriptor."""
+        poll = select.poll()
+        poll.register(self.stream, events)
+        return sum(event for _, event in poll.poll(1000 * seconds))
