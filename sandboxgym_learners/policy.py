@@ -1,40 +1,28 @@
-"""A causal language model as a policy over the commands that the environment admits.
+"""What the collector and the learner ask of a policy, whatever it is made of.
 
-A command's score is its log-probability after the prompt, summed over its tokens; the policy is the
-softmax of the scores. All commands of one prompt are scored in one sequence:
+A decision has two halves. First the policy *considers* what it reads: everything that is known
+before an action is drawn, above all the entropy by which a rule decides whether to branch. Then it
+*draws*: any number of members of a group from one outlook, each from a generator of its own. The
+learner later asks for the probabilities of what was drawn, with a gradient.
 
-```
-prompt prompt prompt | go to cabinet desk … open …        a trie: shared beginnings come once
-```
-
-An attention mask lets every token of the trie see the prompt and its own ancestors alone, and
-position ids give it the place that it has in its command. So the prompt is computed once however
-many commands there are, and so is "go to". The last token of a command has to be predicted, but
-never read, and is not in the sequence.
+`scoring.ScoringPolicy` chooses among admissible commands; `writing.WritingPolicy` writes text.
 """
 
 from __future__ import annotations
 
-import functools
-import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import (
-    AutoModelForCausalLM,
-    PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-)
 
 from sandboxgym.core.errors import SandboxGymError
-from sandboxgym_learners.tokenizer import build_tokenizer
+from sandboxgym_learners.tree import Step
 
 BATCH_TOKENS = 4096
 """Tokens, padding included, that go through the model at once; more is no faster on a CPU."""
@@ -45,250 +33,170 @@ class PolicyError(SandboxGymError, ValueError):
 
 
 class Query(NamedTuple):
-    """What to decide: a prompt, and the commands to choose among."""
+    """What to decide: a prompt, and the commands to choose among (none for free text)."""
 
     prompt: str
-    candidates: tuple[str, ...]
+    candidates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Trie:
-    """Commands as a tree of tokens, without the last token of each.
+class Outlook:
+    """What a policy knows of a decision before it draws.
 
     Attributes:
-        tokens: The token of every node, parents first.
-        depths: Its place in its command, from 1.
-        ancestors: `ancestors[i, j]` says whether node i sees node j; it sees itself.
-        edges: For every token of every command: the command's index, the node before the token (0
-            for the end of the prompt, else node + 1), the token.
-        commands: How many commands there are.
+        query: What it was asked.
+        entropy: An entropy of its next action, in nats.
+        entropy_of: Of what exactly: "commands", "first token" or "likely text".
+        state: For the policy itself: what it draws from.
     """
 
-    tokens: NDArray[np.int64]
-    depths: NDArray[np.int64]
-    ancestors: NDArray[np.bool_]
-    edges: NDArray[np.int64]
-    commands: int
-
-    @classmethod
-    def of(cls, commands: Sequence[Sequence[int]]) -> Trie:
-        """Build the tree of some commands."""
-        nodes: dict[tuple[int, ...], int] = {(): 0}
-        edges = []
-        for index, command in enumerate(commands):
-            for end, token in enumerate(command):
-                before = nodes.setdefault(tuple(command[:end]), len(nodes))
-                edges.append((index, before, token))
-        paths = list(nodes)[1:]
-        ancestors = np.zeros((len(paths), len(paths)), dtype=bool)
-        for row, path in enumerate(paths):
-            for end in range(1, len(path) + 1):
-                ancestors[row, nodes[path[:end]] - 1] = True
-        return cls(
-            tokens=np.array([path[-1] for path in paths], dtype=np.int64),
-            depths=np.array([len(path) for path in paths], dtype=np.int64),
-            ancestors=ancestors,
-            edges=np.array(edges, dtype=np.int64).T,
-            commands=len(commands),
-        )
+    query: Query
+    entropy: float
+    entropy_of: str
+    state: Any
 
 
-class Encoded(NamedTuple):
-    """A query in tokens."""
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An action that was drawn.
 
-    prompt: list[int]
-    trie: Trie
-    commands: tuple[tuple[int, ...], ...]
+    Attributes:
+        action: As given to the environment.
+        logprob: log π(action | prompt).
+        tokens: How many tokens it has.
+        choice: Its index among the candidates; -1 for free text.
+        text: All that was written, the thought included; empty for a choice.
+        written: The tokens of the text.
+        written_logprobs: The log-probability of each.
+    """
+
+    action: str
+    logprob: float
+    tokens: int
+    choice: int = -1
+    text: str = ""
+    written: tuple[int, ...] = ()
+    written_logprobs: tuple[float, ...] = ()
+
+
+class Taken(Protocol):
+    """A decision that was taken, in tokens: what the learner hands back to be judged."""
+
+    @property
+    def prompt(self) -> Sequence[int]:
+        """The tokens in front of the action."""
 
     @property
     def length(self) -> int:
         """How many tokens go through the model."""
-        return len(self.prompt) + len(self.trie.tokens)
 
 
-class Policy:
-    """Scores commands with any `AutoModelForCausalLM`, always in evaluation mode (no dropout)."""
+class Judgement(NamedTuple):
+    """What a policy says now of decisions that were taken, a row each, with gradient.
+
+    Attributes:
+        log_probs: log π of what was drawn, in the parts that it was drawn in: one for a choice,
+            one a token for a text. 0 where a row has no further part.
+        parts: Where there is a part.
+        entropy: The entropy of every decision; for a text the sum of those of its tokens.
+        rows: For `Policy.divergence` alone.
+    """
+
+    log_probs: Tensor
+    parts: Tensor
+    entropy: Tensor
+    rows: Tensor
+
+
+class Policy(ABC):
+    """A causal language model that acts, always in evaluation mode (no dropout).
+
+    Attributes:
+        model: The model, of the kind of transformers.
+        tokenizer: Its tokenizer.
+        forward_tokens: How many tokens went through the model so far in order to act.
+    """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer
-        self._trie = functools.lru_cache(maxsize=4096)(Trie.of)
-        self._command = functools.lru_cache(maxsize=65536)(self._tokenize_command)
-        self._packed = self._packing_agrees()
-        if not self._packed:
-            warnings.warn(
-                f"{type(model).__name__} does not follow a mask and positions of one's own: every "
-                "command is scored in a sequence of its own, which is slower",
-                stacklevel=2,
-            )
+        self.forward_tokens = 0
 
-    @classmethod
-    def tiny(cls, texts: Sequence[str], *, seed: int, width: int = 64, layers: int = 2) -> Policy:
-        """A small Qwen2 with random weights, and the words of `texts` as its vocabulary."""
-        tokenizer = build_tokenizer(texts)
-        config = Qwen2Config(
-            vocab_size=len(tokenizer),
-            hidden_size=width,
-            intermediate_size=2 * width,
-            num_hidden_layers=layers,
-            num_attention_heads=4,
-            num_key_value_heads=4,
-            max_position_embeddings=1024,
-            tie_word_embeddings=True,
-            initializer_range=0.1,  # the usual 0.02 suits wide models; this one would start slowly
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            bos_token_id=None,
+    @abstractmethod
+    def consider(self, queries: Sequence[Query]) -> list[Outlook]:
+        """What is known of each decision before its action is drawn."""
+
+    @abstractmethod
+    def draw(
+        self, outlooks: Sequence[Outlook], generators: Sequence[np.random.Generator]
+    ) -> list[Act]:
+        """An action for each outlook, which may occur many times, by a generator of its own.
+
+        Temperature 1 and nothing cut off. What is drawn does not depend on what is drawn beside
+        it, up to the rounding of the model's arithmetic.
+        """
+
+    @abstractmethod
+    def recall(self, steps: Sequence[Step]) -> Sequence[Taken]:
+        """Decisions of a tree, in tokens."""
+
+    @abstractmethod
+    def judge(self, taken: Sequence[Any]) -> Judgement:
+        """What the model says now of decisions that `recall` gave."""
+
+    @abstractmethod
+    def divergence(self, rows: Tensor, reference: Tensor) -> Tensor:
+        """KL(π ‖ reference) of every decision, from `Judgement.rows` of both."""
+
+    def features(self, prompts: Sequence[Sequence[int]]) -> Tensor:
+        """The last hidden state at the end of every prompt, with gradient: what a critic reads."""
+        tokens, there = left_padded(prompts, self.pad)
+        output = self.model(
+            input_ids=tokens.to(self.model.device),
+            attention_mask=there.to(self.model.device),
+            position_ids=(there.cumsum(1) - 1).clamp(min=0).to(self.model.device),
+            use_cache=False,
+            output_hidden_states=True,
+            logits_to_keep=1,
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return cls(Qwen2ForCausalLM(config), tokenizer)
+        last: Tensor = output.hidden_states[-1][:, -1]
+        return last.float()
 
-    @classmethod
-    def load(cls, folder: str | Path) -> Policy:
-        """Load a model and its tokenizer in the format of transformers."""
-        try:
-            model = AutoModelForCausalLM.from_pretrained(folder)
-            # What tokenizer.json says; AutoTokenizer may rebuild another one from the model's type.
-            tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-        except (OSError, ValueError) as error:
-            raise PolicyError(f"no causal language model could be loaded: {error}") from error
-        return cls(model, tokenizer)
+    def weights_changed(self) -> None:  # noqa: B027 -- most policies have nothing to do then
+        """Tell the policy that the learner has changed the model."""
 
     def save(self, folder: str | Path) -> None:
         """Write the model and its tokenizer in the format of transformers."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
-    def encode(self, queries: Sequence[Query]) -> list[Encoded]:
-        """Turn queries into tokens."""
-        prompts = self.tokenizer([query.prompt for query in queries])["input_ids"]
-        encoded = []
-        for query, prompt in zip(queries, prompts, strict=True):
-            if not query.candidates:
-                raise PolicyError(f"no command to choose among after the prompt {query.prompt!r}")
-            commands = tuple(self._command(command) for command in query.candidates)
-            encoded.append(Encoded(prompt, self._trie(commands), commands))
-        return encoded
-
-    def count_tokens(self, command: str) -> int:
-        """How many tokens a command has."""
-        return len(self._command(command))
-
-    def log_probs(self, batch: Sequence[Encoded]) -> Tensor:
-        """The log π of every command, with gradient: a row a query, padded with -inf."""
-        scores = self._scores_packed(batch) if self._packed else self.scores_one_by_one(batch)
-        return torch.log_softmax(scores, dim=1)
-
-    @torch.no_grad()
-    def decide(self, encoded: Sequence[Encoded]) -> list[NDArray[np.float64]]:
-        """The log π of the commands of every query, for as many queries as there are."""
-        answers: list[NDArray[np.float64]] = [np.empty(0)] * len(encoded)
-        for batch in batches(encoded):
-            rows = self.log_probs([encoded[i] for i in batch]).double().numpy()
-            for i, row in zip(batch, rows, strict=True):
-                answers[i] = row[: encoded[i].trie.commands]
-        return answers
-
-    def _scores_packed(self, batch: Sequence[Encoded]) -> Tensor:
-        """Scores of all commands, one sequence a query: [pad…, prompt, trie, pad…]."""
-        layout = _pack(batch, self.tokenizer.pad_token_id)
-        dtype = self.model.dtype
-        mask = torch.zeros(layout.visible.shape, dtype=dtype)
-        mask.masked_fill_(~torch.from_numpy(layout.visible), torch.finfo(dtype).min)
-        logits = self.model(
-            input_ids=torch.from_numpy(layout.tokens),
-            attention_mask=mask[:, None],
-            position_ids=torch.from_numpy(layout.positions),
-            use_cache=False,
-            logits_to_keep=layout.kept,
-        ).logits
-        log_probs = torch.log_softmax(logits.float(), dim=-1)
-        rows, nodes, tokens, commands = torch.from_numpy(layout.edges)
-        width = max(item.trie.commands for item in batch)
-        sums = torch.zeros(len(batch) * width)
-        sums = sums.index_add(0, rows * width + commands, log_probs[rows, nodes, tokens])
-        padded = torch.tensor([[i >= item.trie.commands for i in range(width)] for item in batch])
-        return sums.view(len(batch), width).masked_fill(padded, -torch.inf)
-
-    def scores_one_by_one(self, batch: Sequence[Encoded]) -> Tensor:
-        """The same scores, each command behind a prompt of its own, with nothing shared."""
-        width = max(item.trie.commands for item in batch)
-        rows = []
-        for item in batch:
-            scores = []
-            for command in item.commands:
-                tokens = torch.tensor([[*item.prompt, *command]])
-                logits = self.model(input_ids=tokens, use_cache=False).logits
-                before = logits[0, -len(command) - 1 : -1].float()
-                picked = torch.log_softmax(before, dim=-1)[range(len(command)), list(command)]
-                scores.append(picked.sum())
-            scores += [torch.tensor(-torch.inf)] * (width - len(scores))
-            rows.append(torch.stack(scores))
-        return torch.stack(rows)
-
-    @torch.no_grad()
-    def _packing_agrees(self) -> bool:
-        """Whether this model gives packed sequences the scores of separate ones."""
-        commands = ("look", "go to the left", "go to the right", "go back")
-        batch = self.encode([Query("Task: go.", commands), Query("A longer task: go.", commands)])
-        try:
-            packed = self._scores_packed(batch)
-        except (TypeError, ValueError, RuntimeError):
-            return False  # it takes no such mask, positions, or choice of logits
-        return torch.allclose(packed, self.scores_one_by_one(batch), atol=1e-3, rtol=1e-3)
-
-    def _tokenize_command(self, command: str) -> tuple[int, ...]:
-        tokens = tuple(self.tokenizer(f" {command}", add_special_tokens=False)["input_ids"])
-        if not tokens:
-            raise PolicyError(f"the command {command!r} has no token, so it cannot be scored")
-        return tokens
+    @property
+    def pad(self) -> int:
+        """The token that fills up rows; nothing ever sees it."""
+        for token in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id):
+            if token is not None:
+                return int(token)
+        return 0
 
 
-class _Layout(NamedTuple):
-    """Packed sequences, and where to find the scores in what the model returns.
-
-    `kept` counts the last positions of each row: the end of the prompt and the trie. `edges` has
-    for every token to be predicted its row, the place among the kept, the token and the command.
-    """
-
-    tokens: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    visible: NDArray[np.bool_]
-    edges: NDArray[np.int64]
-    kept: int
+def left_padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
+    """Rows of tokens, filled up on the left, and a mask of what is no filling."""
+    longest = max(len(row) for row in rows)
+    tokens = torch.full((len(rows), longest), pad)
+    there = torch.zeros((len(rows), longest), dtype=torch.long)
+    for place, row in enumerate(rows):
+        if row:
+            tokens[place, -len(row) :] = torch.tensor(row)
+            there[place, -len(row) :] = 1
+    return tokens, there
 
 
-def _pack(batch: Sequence[Encoded], pad: int) -> _Layout:
-    longest = max(len(item.prompt) for item in batch)
-    kept = 1 + max(len(item.trie.tokens) for item in batch)
-    size = longest + kept - 1
-    tokens = np.full((len(batch), size), pad, dtype=np.int64)
-    positions = np.zeros((len(batch), size), dtype=np.int64)
-    visible = np.zeros((len(batch), size, size), dtype=bool)
-    visible[:] = np.eye(size, dtype=bool)  # padding sees itself, so that its softmax is defined
-    causal = np.tri(longest, dtype=bool)
-    for row, (prompt, trie, _) in enumerate(batch):
-        start, end = longest - len(prompt), longest + len(trie.tokens)
-        tokens[row, start:longest] = prompt
-        tokens[row, longest:end] = trie.tokens
-        positions[row, start:longest] = np.arange(len(prompt))
-        positions[row, longest:end] = len(prompt) - 1 + trie.depths
-        visible[row, start:longest, start:longest] = causal[start:, start:]
-        visible[row, longest:end, start:longest] = True
-        visible[row, longest:end, longest:end] = trie.ancestors
-    edges = [
-        (np.full(len(tokens_), row), nodes, tokens_, commands)
-        for row, (commands, nodes, tokens_) in enumerate(item.trie.edges for item in batch)
-    ]
-    return _Layout(tokens, positions, visible, np.concatenate(edges, axis=1), kept)
-
-
-def batches(encoded: Sequence[Encoded]) -> Iterator[list[int]]:
-    """Indices of queries in batches of similar length, each within `BATCH_TOKENS`."""
+def batches(lengths: Sequence[int], *, tokens: int | None = None) -> Iterator[list[int]]:
+    """Indices in batches of similar length, each within so many tokens (`BATCH_TOKENS`)."""
+    limit = BATCH_TOKENS if tokens is None else tokens
     batch: list[int] = []
-    for i in sorted(range(len(encoded)), key=lambda i: encoded[i].length):
-        if batch and (len(batch) + 1) * encoded[i].length > BATCH_TOKENS:
+    for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
+        if batch and (len(batch) + 1) * lengths[i] > limit:
             yield batch
             batch = []
         batch.append(i)
@@ -300,3 +208,9 @@ def entropy(log_probs: NDArray[np.float64]) -> float:
     """H of a distribution in nats."""
     possible = log_probs[np.isfinite(log_probs)]
     return float(-np.sum(np.exp(possible) * possible))
+
+
+def draw(log_probs: NDArray[np.float64], generator: np.random.Generator) -> int:
+    """Draw an index at temperature 1."""
+    reached = np.cumsum(np.exp(log_probs))
+    return int(np.searchsorted(reached[:-1], generator.random() * reached[-1], side="right"))

@@ -176,3 +176,12 @@ def test_unknown_words_become_the_unknown_token():
     tokenizer = build_tokenizer(["go to desk"])
     tokens = tokenizer.convert_ids_to_tokens(tokenizer("Go to the desk 7!")["input_ids"])
     assert tokens == ["go", "to", "<unk>", "desk", "7", "<unk>"]
+
+
+def test_features_are_the_hidden_state_at_the_end_of_each_prompt(any_policy):
+    prompts = [item.prompt for item in any_policy.encode(QUERIES)]
+    found = any_policy.features(prompts)
+    for prompt, row in zip(prompts, found, strict=True):
+        output = any_policy.model(input_ids=torch.tensor([prompt]), output_hidden_states=True)
+        torch.testing.assert_close(row, output.hidden_states[-1][0, -1], atol=1e-5, rtol=1e-4)
+    assert found.requires_grad
