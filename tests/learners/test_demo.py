@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from sandboxgym_learners import demo
-from sandboxgym_learners.demo import DemoConfig, DemoError, Job, last_compute, main
+from sandboxgym_learners import demo, jobs
+from sandboxgym_learners.demo import DemoConfig, DemoError, main
+from sandboxgym_learners.jobs import Job, last_compute, train_all
 from tests.learners.run_fixtures import make_run
 
 ROOT = Path(__file__).parents[2]
@@ -36,11 +38,11 @@ def stand_in(monkeypatch, tmp_path):
     script.write_text(STAND_IN)
 
     def command(job: Job) -> list[str]:
-        what = [str(job.folder), job.algo, str(job.seed), str(job.budget)]
-        return [sys.executable, str(script), *what, endings.get(job.algo, "succeeds")]
+        what = [str(job.folder), job.name, str(job.seed), str(job.budget)]
+        return [sys.executable, str(script), *what, endings.get(job.name, "succeeds")]
 
     monkeypatch.setattr(Job, "command", command)
-    monkeypatch.setattr(demo, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(jobs, "POLL_SECONDS", 0.02)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return endings
 
@@ -99,20 +101,20 @@ def test_an_interrupted_demo_stops_its_runs_and_goes_on_later(
     stand_in, started, tmp_path, capsys, monkeypatch
 ):
     stand_in["rloo"] = "hangs"
-    show = demo._show
+    show = jobs._show
 
     def interrupt(*arguments):
         show(*arguments)
         if (tmp_path / "report" / "runs" / "bpo-0" / "policy").exists():
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo, "_show", interrupt)
+    monkeypatch.setattr(jobs, "_show", interrupt)
     options = ["--out", str(tmp_path / "report"), "--budget", "1000", "--seeds", "1"]
     assert main(options) == 130
     assert "the same command goes on" in capsys.readouterr().err
     assert all(process.poll() is not None for process in started)
 
-    monkeypatch.setattr(demo, "_show", show)
+    monkeypatch.setattr(jobs, "_show", show)
     del stand_in["rloo"]
     assert main(options) == 0
     assert len(started) == 3
@@ -120,13 +122,13 @@ def test_an_interrupted_demo_stops_its_runs_and_goes_on_later(
 
 def test_no_more_runs_at_once_than_asked_for(stand_in, tmp_path, monkeypatch):
     alive = []
-    show = demo._show
+    show = jobs._show
 
     def count(bar, jobs, running):
         alive.append(len(running))
         show(bar, jobs, running)
 
-    monkeypatch.setattr(demo, "_show", count)
+    monkeypatch.setattr(jobs, "_show", count)
     options = ["--out", str(tmp_path / "report"), "--budget", "1000", "--seeds", "2"]
     assert main([*options, "--at-once", "1"]) == 0
     assert max(alive) <= 1
@@ -136,7 +138,7 @@ def test_runs_of_another_budget_are_refused(stand_in, tmp_path, capsys):
     out = str(tmp_path / "report")
     assert main(["--out", out, "--seeds", "1", "--budget", "1000"]) == 0
     assert main(["--out", out, "--seeds", "1", "--budget", "2000"]) == 1
-    assert "--budget 1000, or choose another --out" in capsys.readouterr().err
+    assert "with a budget of 1,000, not 2,000" in capsys.readouterr().err
 
 
 def test_minutes_set_the_budget_unless_it_is_given():
@@ -152,7 +154,7 @@ def test_impossible_options_are_refused(options):
 
 def test_progress_counts_complete_rows_only(tmp_path):
     folder = make_run(tmp_path / "a", "bpo", 0, updates=3, complete=False)
-    job = Job("bpo", 0, 6000, folder)
+    job = Job("bpo", folder, 0, 6000, {})
     before = last_compute(folder)
     with (folder / "updates.jsonl").open("a") as file:
         file.write('{"update": 4, "compute": 50')
@@ -163,7 +165,17 @@ def test_progress_counts_complete_rows_only(tmp_path):
 
 
 def test_progress_of_a_run_that_has_not_begun(tmp_path):
-    assert Job("bpo", 0, 6000, tmp_path / "nothing").progress() == 0
+    assert Job("bpo", tmp_path / "nothing", 0, 6000, {}).progress() == 0
+
+
+def test_at_the_deadline_runs_are_ended_and_gone_on_with_later(stand_in, started, tmp_path):
+    stand_in["slow"] = "hangs"
+    wanted = [Job("slow", tmp_path / "slow-0", 0, 1000, {})]
+    assert not train_all(wanted, at_once=1, deadline=time.monotonic() + 0.5)
+    assert [process.poll() is not None for process in started] == [True]
+    stand_in.clear()
+    assert train_all(wanted, at_once=1, deadline=time.monotonic() + 60)
+    assert wanted[0].finished()
 
 
 def test_the_real_training_takes_the_commands(tmp_path, monkeypatch):
