@@ -8,7 +8,7 @@ summed over one tree and averaged over trees. With `nested_loo`, `rloo` and `vin
 expectation is the policy gradient exactly, provided that the members of every group are independent
 draws from the current policy (temperature 1, top-p 1) and that the decision to branch was taken
 before the action was drawn (see `branching`). `grpo` and `paper` are here for comparison; their
-docstrings say what is wrong with them.
+docstrings say what is wrong with them. `gae` trusts a critic.
 """
 
 from __future__ import annotations
@@ -123,6 +123,52 @@ def grpo(tree: Group, *, normalise: bool = False) -> None:
         scale = statistics.stdev(values) + 1e-6
     for root, value in zip(tree.members, values, strict=True):
         _assign(root, (value - centre) / scale, 1 / tree.planned)
+
+
+def gae(tree: Group, *, gamma: float = 1.0, trace: float = 0.95) -> None:
+    """Generalised advantage estimation: a critic's values in place of other episodes.
+
+        δ_t = r_t + g · V(s_t+1) - V(s_t),  advantage = Σ_l (g · λ)^l δ_t+l,  weight = 1/N
+
+    with g = gamma, and V from `Step.value`, 0 after the end. λ = 1 takes the critic as a baseline
+    alone, and is unbiased for g = 1 if the critic has not seen these episodes; λ < 1 believes what
+    it says of what comes next, which is biased by its error and less noisy. advantage + value is
+    the λ-return that the critic learns from.
+
+    Source: GAE (Schulman et al. 2016), as in PPO (Schulman et al. 2017).
+
+    Args:
+        tree: The tree to write on.
+        gamma: What a reward one decision later is worth.
+        trace: λ.
+
+    Raises:
+        TreeFormatError: The tree branches.
+    """
+    _require_flat(tree, "gae")
+    tree.check()
+    for root in tree.members:
+        advantage = following = 0.0
+        for step in reversed(root.steps):
+            surprise = step.reward + gamma * following - step.value
+            advantage = surprise + gamma * trace * advantage
+            following = step.value
+            step.advantage, step.weight = advantage, 1 / tree.planned
+
+
+def standardise(trees: Sequence[Group]) -> None:
+    """Shift and scale the advantages of an update to mean 0 and standard deviation 1.
+
+    Over all decisions of all trees, as PPO does: Adam then sees gradients of the same size whatever
+    the returns are. Biased, since the judged decisions are part of the mean.
+    """
+    steps = [step for tree in trees for step in tree.steps()]
+    if len(steps) < 2:
+        return
+    centre = statistics.fmean(step.advantage for step in steps)
+    scale = statistics.stdev((step.advantage for step in steps), centre) + 1e-6
+    for step in steps:
+        step.advantage = (step.advantage - centre) / scale
 
 
 def vineppo(tree: Group) -> None:

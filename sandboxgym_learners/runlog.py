@@ -9,6 +9,7 @@ RUN_DIR/
 ├── trees/000010.json  every n-th update, its first tree: {"update", "algo", "task", "tree"}
 ├── tensorboard/       the numbers of updates.csv as event files
 ├── start/             the policy before the first update, in the format of transformers
+├── best/              the one with the highest success on held-out tasks, the first if several
 ├── policy/            the policy after the last update; there only when the run is complete
 └── checkpoint.pt      what `--resume` goes on from
 ```
@@ -60,17 +61,24 @@ class Update:
         mean_return: The same for its return.
         episode_steps: Mean number of decisions of an episode, from the reset.
         entropy: Mean entropy of a decision in nats, decisions counted by path weight.
+        roots: B, independent episodes of each task in this update.
+        siblings: K, members of the groups below; None where this update did not branch.
+        max_branches: M, branch points that a backbone could have; 0 where it did not branch.
         threshold: The entropy at which this update branched.
         branch_points: How many groups below the root were opened.
         same_action_share: Of these, the share whose members all started with the same action.
         constant_share: Of all groups, roots included, the share whose members returned the same.
-        eta: Running share of the variance of returns that the history at a branch point explains.
-        remaining: Running share of an episode's steps that comes after its first branch point.
+        eta: η, running share of the variance of returns that the history at a branch point
+            explains.
+        remaining: f, running share of an episode's steps that comes after its first branch point.
         predicted_efficiency: Variance times cost of the tree, relative to independent episodes, as
             predicted from running estimates; below 1 branching pays.
-        grad_norm: Norm of the gradient of the first epoch, before clipping.
-        grad_variance: Trace of the covariance of a single tree's gradient, between the trees.
+        grad_norm: Norm of the gradient of the first step, before clipping.
+        grad_variance: Trace of the covariance of a single tree's gradient, between the trees; not
+            known where steps are taken on minibatches.
         grad_cost: Mean compute of a tree; variance times this compares estimators at equal cost.
+        value_explained: Of the variance of the returns in this update, the share that the critic's
+            values had explained.
         eval_success: Success on held-out tasks, where this update was evaluated.
         eval_steps: Mean number of decisions of an episode there.
     """
@@ -86,6 +94,9 @@ class Update:
     mean_return: float | None = None
     episode_steps: float | None = None
     entropy: float | None = None
+    roots: int | None = None
+    siblings: int | None = None
+    max_branches: int | None = None
     threshold: float | None = None
     branch_points: int | None = None
     same_action_share: float | None = None
@@ -96,6 +107,7 @@ class Update:
     grad_norm: float | None = None
     grad_variance: float | None = None
     grad_cost: float | None = None
+    value_explained: float | None = None
     eval_success: float | None = None
     eval_steps: float | None = None
 

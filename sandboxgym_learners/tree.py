@@ -47,8 +47,14 @@ class Step:
         reward: What the environment paid for the action.
         observation: What the agent saw after the action.
         depth: Number of decisions before this one in the same episode.
+        value: What a critic expected from here on, where there is one.
         advantage: Credit given by an estimator; 0 until one ran.
         weight: Share of this decision in the gradient; 0 until an estimator ran.
+        entropy_of: What `entropy` is of: all "commands", exactly, or, where the policy writes, its
+            "first token" or its "likely text".
+        text: All that the policy wrote, its thought included; empty for a choice.
+        written: The tokens of the text.
+        written_logprobs: The log-probability of each; they add up to `logprob`.
     """
 
     prompt: str
@@ -60,8 +66,13 @@ class Step:
     reward: float
     observation: str
     depth: int
+    value: float = 0.0
     advantage: float = 0.0
     weight: float = 0.0
+    entropy_of: str = "commands"
+    text: str = ""
+    written: tuple[int, ...] = ()
+    written_logprobs: tuple[float, ...] = ()
 
 
 @dataclass(slots=True)
