@@ -15,11 +15,16 @@ from typing import Any
 
 import cloudpickle
 
-from sandboxgym.core.errors import LaneHungError, LanePoisonedError, WorkerLostError
+from sandboxgym.core.errors import (
+    LaneHungError,
+    LanePoisonedError,
+    SnapshotNotFoundError,
+    WorkerLostError,
+)
 from sandboxgym.pool.backend import Backend, Link
 from sandboxgym.pool.failure import rebuilt
 from sandboxgym.pool.lanes import Order, settle
-from sandboxgym.pool.messages import act, decode, envelope, opened
+from sandboxgym.pool.messages import act, decode
 from sandboxgym.pool.planning import acts_for
 from sandboxgym.pool.posts import Post
 from sandboxgym.pool.recovery import LaneRestarted
@@ -137,26 +142,29 @@ class Crew:
             post.allow()
         assert post.link is not None
         try:
-            post.link.send(envelope(message))
+            post.link.send(message)
         except WorkerLostError:
             self._lose(post)
             self._go_on(post)
 
     def _listen(self, post: Post, link: Link) -> None:
         """Hear what a worker has to say."""
-        for message in link.arrived():
+        for number, error, alive, answer in link.arrived():
             post.heard = time.monotonic()
-            for number, error, alive, answer in opened(message):
-                order = post.given.pop(number, None)
-                if order is not None:
-                    if error is not None:
-                        lane = None if order.lane is None else order.lane.number
-                        order.error = rebuilt(decode(error), lane)
-                        if order.brings is not None:
-                            post.hot.discard(order.brings)
-                    self._settle(order, alive, answer)
-                elif not post.greeted:
+            order = post.given.pop(number, None)
+            if order is None:
+                if not post.greeted:
                     self._greeted(post, error, answer)
+                continue
+            if error is not None:
+                lane = None if order.lane is None else order.lane.number
+                order.error = rebuilt(decode(error), lane)
+                if order.brings is not None:
+                    post.hot.discard(order.brings)
+                if isinstance(order.error, SnapshotNotFoundError) and order.bring_otherwise():
+                    self.give([(post, order)])
+                    continue
+            self._settle(order, alive, answer)
 
     def _greeted(self, post: Post, error: bytes | None, introductions: bytes) -> None:
         """Note that a worker has built its environments, or why not."""

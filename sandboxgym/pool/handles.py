@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from sandboxgym.pool.recovery import Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A snapshot's bytes that lie in a store of the backend, and may be lost there.
+
+    Attributes:
+        content: What the backend knows them by.
+    """
+
+    content: Any
+
+
+Blob: TypeAlias = bytes | Parcel
+"""A snapshot on its way, as what `Backend.contents` takes."""
 
 
 class SnapshotHandle:
@@ -21,7 +37,7 @@ class SnapshotHandle:
         key: Its name among the snapshots of the pool.
         moment: What led to it.
         seen: What its lane had seen last, encoded.
-        blob: The snapshot as bytes, once these were needed.
+        blob: The snapshot for other workers, once it was needed there.
         dropped: Where its key goes when nothing refers to it any more; one for each pool.
     """
 
@@ -32,7 +48,7 @@ class SnapshotHandle:
         self.moment = moment
         self.seen = seen
         self.dropped = dropped
-        self.blob: bytes | None = None
+        self.blob: Blob | None = None
         weakref.finalize(self, dropped.append, key).atexit = False
 
     @property

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandboxgym.pool.handles import SnapshotHandle
+from sandboxgym.pool.handles import Parcel, SnapshotHandle
 from sandboxgym.pool.messages import (
     Call,
     Command,
@@ -64,6 +64,7 @@ class Order:
         rebuilds: Whether the lane is to be rebuilt first.
         borrows: Whether a snapshot is to be made again in the lane first.
         brings: The key of a snapshot that its worker will hold after it, or None.
+        misled: Whether the snapshot that it restores was not where it should have been.
         done: Whether it is done, one way or the other.
         error: What came instead of a result.
         result: What the user gets.
@@ -78,6 +79,7 @@ class Order:
     rebuilds: bool = False
     borrows: bool = False
     brings: int | None = None
+    misled: bool = False
     done: bool = False
     error: Exception | None = None
     result: Any = None
@@ -94,6 +96,16 @@ class Order:
         elif self.rebuilds and self.lane.moment is not None:
             replayed = self.lane.moment.step
         return self.lane.limit * (1 + replayed)
+
+    def bring_otherwise(self) -> bool:
+        """Prepare to try once more where a snapshot was lost on its way: it is made again."""
+        if self.misled or not isinstance(self.command, Restore):
+            return False
+        assert isinstance(self.command.snapshot, SnapshotHandle)
+        if isinstance(self.command.snapshot.blob, Parcel):
+            self.command.snapshot.blob = None
+        self.misled, self.error = True, None
+        return True
 
     def describe(self) -> str:
         """What was asked for, for messages."""

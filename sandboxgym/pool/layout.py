@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
@@ -53,10 +52,10 @@ def limits_of(given: float | Sequence[float | None] | None, lanes: int) -> list[
 
 
 def divide(
-    lanes: Sequence[Lane], makers: Sequence[Callable[[], AnyEnv]], workers: int | None
+    lanes: Sequence[Lane], makers: Sequence[Callable[[], AnyEnv]], workers: int
 ) -> list[Post]:
     """Divide the lanes among the workers, each with a block of them."""
-    count = min(len(lanes), len(os.sched_getaffinity(0)) if workers is None else workers)
+    count = min(len(lanes), workers)
     if count < 1:
         raise ValueError(f"a pool has one worker or more; got workers={workers}")
     posts = []

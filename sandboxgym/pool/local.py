@@ -14,6 +14,9 @@ from typing import Any
 from sandboxgym.core.errors import WorkerLostError
 from sandboxgym.mechanisms.process import program
 from sandboxgym.mechanisms.process.wire import Connection
+from sandboxgym.pool.backend import Whereabouts
+from sandboxgym.pool.handles import Blob
+from sandboxgym.pool.messages import envelope, opened
 from sandboxgym.pool.wire import Frames
 
 _ANSWER_OF_KEEPER = 120.0  # seconds; it only ever forks, kills and waits, once it has started
@@ -29,6 +32,10 @@ class LocalBackend:
 
     def __init__(self) -> None:
         self._keeper: KeeperHandle | None = None
+
+    def cores(self) -> int:
+        """Those that this process may use."""
+        return len(os.sched_getaffinity(0))
 
     def start(self, makers: bytes) -> LocalLink:
         """Start a worker."""
@@ -52,6 +59,11 @@ class LocalBackend:
             for number, _ in ready:
                 by_number[number].flush()
 
+    def contents(self, blob: Blob) -> bytes | None:
+        """Snapshots come to the owner as bytes."""
+        assert isinstance(blob, bytes)
+        return blob
+
     def close(self) -> None:
         """End the keeper, which ends all workers."""
         if self._keeper is not None:
@@ -73,10 +85,15 @@ class LocalLink:
         self._keeper = keeper
         keeper.frames.add(self.frames)
 
-    def send(self, message: bytes) -> None:
+    @property
+    def where(self) -> Whereabouts:
+        """Where the worker runs, or ran."""
+        return Whereabouts("", self.pid)
+
+    def send(self, orders: list[Any]) -> None:
         """Send a message as far as there is room; `LocalBackend.wait` sends the rest."""
         try:
-            self.frames.post(message)
+            self.frames.post(envelope(orders))
         except OSError as error:
             raise WorkerLostError("the connection to the worker process is closed") from error
 
@@ -87,10 +104,10 @@ class LocalLink:
         except OSError:
             self.frames.forget()
 
-    def arrived(self) -> list[bytes]:
-        """The messages that have come."""
+    def arrived(self) -> list[Any]:
+        """The answers that have come."""
         try:
-            return self.frames.arrived()
+            return [answer for message in self.frames.arrived() for answer in opened(message)]
         except EOFError:
             raise WorkerLostError("the worker process closed its connection") from None
 

@@ -6,7 +6,8 @@ and what is to be done there, one act after the other. Its answer is a list of
 the order in which they came, as they are done; one message may hold many answers.
 
 Each act, and whatever an environment returned, is encoded by itself: it is kept as bytes, so that
-nobody can change it later, and a fault in it is that of one lane alone.
+nobody can change it later, and a fault in it is that of one lane alone. On its way to the worker an
+act may be a `Delivery`, and a result on its way back a `Parcel`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sandboxgym.core import codec
 from sandboxgym.core.errors import StateEncodingError
 from sandboxgym.core.snapshot import Snapshot, Transition
 from sandboxgym.core.tensors import plain, raised
-from sandboxgym.pool.handles import SnapshotHandle
+from sandboxgym.pool.handles import Parcel, SnapshotHandle
 
 _WITH_TENSORS = b"\xc1"
 """Stands before what needs more than decoding; no msgpack document begins with it."""
@@ -97,6 +98,17 @@ class SetAttribute:
 
     name: str
     value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The act "put" of a snapshot whose bytes the owner does not have; the backend brings them.
+
+    Where they are lost it does nothing, and the worker says that it does not hold the snapshot.
+    """
+
+    key: int
+    parcel: Parcel
 
 
 Command: TypeAlias = Reset | Step | Take | Restore | Call | SetAttribute

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sandboxgym.pool.handles import SnapshotHandle
+from sandboxgym.pool.handles import Parcel, SnapshotHandle
 from sandboxgym.pool.lanes import Order
-from sandboxgym.pool.messages import Command, Reset, Restore, Take, act
+from sandboxgym.pool.messages import Command, Delivery, Reset, Restore, Take, act
 
 
-def acts_for(order: Order, hot: set[int]) -> list[bytes]:
+def acts_for(order: Order, hot: set[int]) -> list[bytes | Delivery]:
     """The acts that do an order, after those that bring about what it needs.
 
     Args:
@@ -15,7 +15,7 @@ def acts_for(order: Order, hot: set[int]) -> list[bytes]:
         hot: Keys of the snapshots that the worker holds; those that it will hold are added.
     """
     lane, command = order.lane, order.command
-    acts: list[bytes] = []
+    acts: list[bytes | Delivery] = []
     order.rebuilds, order.borrows, order.brings = False, False, None
     if lane is None:
         return [order.act]
@@ -33,12 +33,14 @@ def acts_for(order: Order, hot: set[int]) -> list[bytes]:
     return [*acts, order.act]
 
 
-def _bring(handle: SnapshotHandle, order: Order, hot: set[int]) -> list[bytes]:
+def _bring(handle: SnapshotHandle, order: Order, hot: set[int]) -> list[bytes | Delivery]:
     """Acts that bring a snapshot to a worker that does not hold it."""
     if handle.key in hot:
         return []
     order.brings = handle.key
     hot.add(handle.key)
+    if isinstance(handle.blob, Parcel):
+        return [Delivery(handle.key, handle.blob)]
     if handle.blob is not None:
         return [act("put", handle.key, handle.blob)]
     order.borrows = True

@@ -12,10 +12,12 @@ from sandboxgym.core.errors import (
     LaneBusyError,
     NoFreeLaneError,
     PoolClosedError,
+    SnapshotNotFoundError,
     StateEncodingError,
+    WorkerLostError,
 )
 from sandboxgym.core.snapshot import Snapshot
-from sandboxgym.pool.backend import Backend
+from sandboxgym.pool.backend import Backend, Whereabouts
 from sandboxgym.pool.crew import Crew
 from sandboxgym.pool.handles import SnapshotHandle
 from sandboxgym.pool.lanes import Lane, Order, act_of
@@ -64,12 +66,14 @@ class ForkPool:
             for each lane. What is not forkable goes through `sandboxgym.forkable`.
         lanes: How many; may be left out where `env` is a sequence.
         env_kwargs: Arguments for `gymnasium.make`, where ids are given.
-        workers: How many processes; by default one for each core this process may use.
+        workers: How many processes; by default one for each core that the backend has for them.
             Environments that wait for others (a shell, a browser) gain from one for each lane.
         time_limit: Seconds that a lane may take for one thing before its worker is replaced; one
             number for all lanes, or one for each. None sets no limit.
         patience: How many times more a thing is tried over which a worker was lost.
-        backend: "local": processes of this machine.
+        backend: "local": processes of this machine. "ray": actors of a Ray cluster, the one that
+            this process is connected to; or a `sandboxgym.pool.ray.RayBackend`, which takes
+            options.
 
     Raises:
         Exception: What building the environments raised.
@@ -84,26 +88,27 @@ class ForkPool:
         workers: int | None = None,
         time_limit: float | Sequence[float | None] | None = 300.0,
         patience: int = 3,
-        backend: Literal["local"] | Backend[Any] = "local",
+        backend: Literal["local", "ray"] | Backend[Any] = "local",
     ) -> None:
         makers = makers_of(env, lanes, env_kwargs or {})
         limits = limits_of(time_limit, len(makers))
         self._owner = os.getpid()
         self._lanes = [Lane(number, 0, limit) for number, limit in enumerate(limits)]
-        posts = divide(self._lanes, makers, workers)
-        self._post_of = {lane.number: post for post in posts for lane in post.lanes}
         self._numbers = itertools.count(1)
         self._done: dict[int, Order] = {}
         self._closed = False
         building = None if None in limits else max(60.0, *(limit or 0.0 for limit in limits))
-        self._crew = Crew(
-            LocalBackend() if backend == "local" else backend, posts, building, patience
-        )
-        self._transfers = Transfers(self._crew, self._post_of, self._numbers, self._hear)
+        machines = _backend_of(backend)
         try:
+            count = machines.cores() if workers is None else workers
+            posts = divide(self._lanes, makers, count)
+            self._post_of = {lane.number: post for post in posts for lane in post.lanes}
+            self._crew = Crew(machines, posts, building, patience)
+            self._transfers = Transfers(self._crew, self._post_of, self._numbers, self._hear)
             self._crew.greet()
         except BaseException:
-            self.close()
+            self._closed = True
+            machines.close()
             raise
 
     # --- Lanes -----------------------------------------------------------------------------------
@@ -122,6 +127,11 @@ class ForkPool:
     def free(self) -> list[int]:
         """The lanes that nobody uses."""
         return [lane.number for lane in self._lanes if not lane.in_use]
+
+    def where(self, lane: int) -> Whereabouts | None:
+        """The node and the process that a lane lives in; None while it is being replaced."""
+        link = self._post_of[lane].link
+        return None if link is None else link.where
 
     def take(self, near: SnapshotHandle | None = None) -> int:
         """Take a free lane into use: near a snapshot, or where most lanes are free.
@@ -197,14 +207,11 @@ class ForkPool:
         Raises:
             LaneBusyError: It has to be made again, and all lanes are at work.
         """
-        self._transfers.fetch([snapshot])
-        if snapshot.blob is None:  # no worker has it any more
+        try:
+            return unpack(self._transfers.contents(snapshot))
+        except (SnapshotNotFoundError, WorkerLostError):
             self._make_again(snapshot)
-            (order,) = self._transfers.fetch([snapshot])
-            if order.error is not None:
-                raise order.error
-        assert snapshot.blob is not None
-        return unpack(snapshot.blob)
+        return unpack(self._transfers.contents(snapshot))
 
     def put(self, snapshot: Snapshot) -> SnapshotHandle:
         """Give the pool a snapshot, to be restored often."""
@@ -344,7 +351,10 @@ class ForkPool:
             )
 
     def _take_free(self, k: int, near: Sequence[Post]) -> list[int]:
-        """Take `k` free lanes into use: of these workers first, then of those with most of them."""
+        """Take `k` free lanes into use: of these workers first, then of others on their nodes.
+
+        Among equals, those of the worker with most of them.
+        """
         free: dict[int, list[int]] = {}
         for number in self.free:
             free.setdefault(self._post_of[number].number, []).append(number)
@@ -353,10 +363,12 @@ class ForkPool:
                 f"{k} lanes are needed and {len(self.free)} of {len(self._lanes)} are free: "
                 "release some, make a pool with more, or queue the branches (BranchQueue)"
             )
-        near_numbers = [post.number for post in near]
+        workers = {post.number for post in near}
+        nodes = {_node_of(post) for post in near}
+        close = {n: (n in workers, _node_of(self._crew.posts[n]) in nodes) for n in free}
         taken: list[int] = []
         while len(taken) < k:
-            post = max(free, key=lambda n: (n in near_numbers, len(free[n]), -n))
+            post = max(free, key=lambda n: (close[n], len(free[n]), -n))
             taken.append(free[post].pop(0))
             if not free[post]:
                 del free[post]
@@ -377,3 +389,22 @@ class ForkPool:
         before = self.snapshot(lane.number)
         self._one(lane.number, Restore(handle))
         self._one(lane.number, Restore(before))
+
+
+def _backend_of(given: Literal["local", "ray"] | Backend[Any]) -> Backend[Any]:
+    if given == "local":
+        return LocalBackend()
+    if given == "ray":
+        from sandboxgym.pool.ray import RayBackend
+
+        return RayBackend()
+    if isinstance(given, str):
+        raise ValueError(
+            f"backend {given!r} is not 'local', 'ray' or an object that starts workers"
+        )
+    return given
+
+
+def _node_of(post: Post) -> str | None:
+    where = None if post.link is None else post.link.where
+    return None if where is None else where.node

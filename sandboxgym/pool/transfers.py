@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sandboxgym.core.errors import SpecMismatchError
+from sandboxgym.core.errors import SnapshotNotFoundError, SpecMismatchError
 from sandboxgym.core.snapshot import Snapshot
 from sandboxgym.pool.crew import Crew
 from sandboxgym.pool.handles import SnapshotHandle
@@ -84,8 +84,28 @@ class Transfers:
         if missing:
             self.fetch(list(missing.values()))
 
+    def contents(self, handle: SnapshotHandle) -> bytes:
+        """A snapshot as bytes.
+
+        Raises:
+            SnapshotNotFoundError: No worker holds it any more.
+            Exception: The worker that holds it cannot give it away.
+        """
+        if handle.blob is not None:
+            found = self.crew.backend.contents(handle.blob)
+            if found is not None:
+                return found
+            handle.blob = None
+        for order in self.fetch([handle]):
+            if order.error is not None:
+                raise order.error
+        found = None if handle.blob is None else self.crew.backend.contents(handle.blob)
+        if found is None:
+            raise SnapshotNotFoundError(f"no worker holds {handle!r} any more")
+        return found
+
     def fetch(self, handles: Sequence[SnapshotHandle]) -> list[Order]:
-        """Get snapshots as bytes from the workers that hold them.
+        """Have the workers that hold snapshots give them away, for others.
 
         One that cannot be had stays without, and is then made again by its recipe.
         """

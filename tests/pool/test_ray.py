@@ -1,0 +1,298 @@
+"""A pool over a Ray cluster: three nodes on this machine, of which one is killed in the midst."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import uuid
+from functools import partial
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs Ray: pip install 'sandboxgym[ray]'")
+pytestmark = pytest.mark.peers
+
+import psutil  # noqa: E402 - it comes with Ray
+from ray.cluster_utils import Cluster  # noqa: E402
+
+import sandboxgym as sg  # noqa: E402
+from sandboxgym.core.errors import LaneHungError, LanePoisonedError  # noqa: E402
+from sandboxgym.pool import Reset, Restore, Step  # noqa: E402
+from sandboxgym.pool.handles import Parcel  # noqa: E402
+from sandboxgym.pool.ray import RayBackend  # noqa: E402
+from tests.pool.toys import Walk, limited_walk, plain, walk  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+MARK = "SANDBOXGYM_TEST_RAY"
+
+
+def marked() -> dict[int, str]:
+    """All processes of the cluster and what they started, whoever their parent is by now."""
+    found = {}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid != os.getpid() and process.environ().get(MARK) == os.environ[MARK]:
+                found[process.pid] = " ".join(process.cmdline())
+    return found
+
+
+def of_pools() -> set[int]:
+    """Actors of pools, keepers and workers."""
+    return {
+        pid
+        for pid, line in marked().items()
+        if "sandboxgym.pool" in line or line.startswith("ray::Station")
+    }
+
+
+def wait_until(condition, seconds: float = 60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to that in time"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    os.environ[MARK] = uuid.uuid4().hex  # before a node is started
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    node = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    cluster.add_node(**node)
+    cluster.add_node(**node)
+    ray.init(cluster.address, log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+    wait_until(lambda: not marked())
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(cluster):
+    yield
+    wait_until(lambda: not of_pools())
+
+
+class Large(Walk):
+    """A walk whose snapshots are too large for a message."""
+
+    def get_state(self):
+        return {**super().get_state(), "load": np.arange(100_000)}
+
+    def set_state(self, state):
+        super().set_state({key: state[key] for key in ("at", "taken")})
+
+
+def nodes_of(pool: sg.ForkPool) -> list[str]:
+    return [pool.where(lane).node for lane in pool.lanes]
+
+
+def test_one_line_spreads_a_pool_over_the_cluster(cluster):
+    alone = [limited_walk() for _ in range(4)]
+    with sg.ForkPool(limited_walk, 4, backend="ray") as pool:
+        assert len({pool.where(lane).pid for lane in pool.lanes}) == 3  # processors of the cluster
+        assert len(set(nodes_of(pool))) > 1
+        for lane in pool.lanes:
+            assert plain(pool.reset(lane, seed=lane)) == plain(alone[lane].reset(seed=lane))
+        for step in range(8):
+            results = pool.step({lane: (lane + step) % 2 for lane in pool.lanes})
+            expected = {lane: alone[lane].step((lane + step) % 2) for lane in pool.lanes}
+            assert plain(results) == plain(expected)
+
+
+def test_errors_come_typed_and_with_the_lane(cluster):
+    with sg.ForkPool(walk, 2, workers=2, backend="ray") as pool:
+        for lane in pool.lanes:
+            pool.reset(lane, seed=1)
+        with pytest.raises(sg.SandboxGymError, match="lane 1: no such word here"):
+            pool.step({1: "refuse"})
+        with pytest.raises(ZeroDivisionError, match="lane 0"):
+            pool.step({0: "raise"})
+        assert len(pool.step({1: 0})) == 1
+
+
+def test_large_snapshots_go_through_the_object_store_and_only_where_they_are_not(cluster):
+    alone = Large()
+    alone.reset(seed=3)
+    alone.step(1)
+    with sg.ForkPool(Large, 4, workers=2, backend="ray") as pool:
+        pool.reset(0, seed=3)
+        pool.step({0: 1})
+        moment = pool.snapshot(0)
+        assert pool.take(near=moment) == 1
+        pool.restore(1, moment)
+        assert moment.blob is None  # it was there
+        pool.do({lane: Restore(moment) for lane in (2, 3)})
+        assert isinstance(moment.blob, Parcel)
+        expected = plain(alone.step(1))
+        assert [plain(r) for r in pool.step(dict.fromkeys(pool.lanes, 1)).values()] == [
+            expected
+        ] * 4
+        snapshot = sg.Snapshot.from_bytes(pool.fetch(moment).to_bytes())
+        other = Large()
+        sg.restore(other, snapshot)
+        assert plain(other.step(1)) == expected
+
+
+def test_a_snapshot_that_is_lost_with_its_actor_is_made_again(cluster):
+    with sg.ForkPool(Large, 3, workers=3, backend="ray") as pool:
+        pool.reset(0, seed=3)
+        first = pool.step({0: 1})[0]
+        moment = pool.snapshot(0)
+        pool.restore(1, moment)
+        digest = pool.fetch(moment).digest
+        for lane in (0, 1):
+            ray.kill(pool._crew.posts[lane].link.actor)  # the snapshot's bytes belong to the first
+        wait_until(lambda: pool._crew.backend.contents(moment.blob) is None)
+        assert plain(pool.do({2: Restore(moment)})[2][0]) == plain(first[0])
+        assert pool.fetch(moment).digest == digest
+        assert len(pool.step(dict.fromkeys(pool.lanes, 1), on_error="return")) == 3
+
+
+def test_lanes_that_always_crash_or_hang_are_reported_and_stop_nobody(cluster):
+    limits = [60.0, 60.0, 2.0]
+    with sg.ForkPool(walk, 3, workers=2, patience=0, time_limit=limits, backend="ray") as pool:
+        for lane in pool.lanes:
+            pool.reset(lane, seed=1)
+        results = pool.step({0: 1, 1: "crash", 2: "hang"}, on_error="return")
+        assert isinstance(results[1], LanePoisonedError)
+        assert "killed by SIGKILL" in str(results[1])
+        assert isinstance(results[2], LaneHungError)
+        again = pool.step({1: 1, 2: 1})
+        assert plain(again[1]) == plain(again[2]) == plain(results[0])
+
+
+def test_dropping_a_pool_leaves_nothing(cluster):
+    pool = sg.ForkPool(walk, 2, workers=2, backend="ray")
+    pool.reset(0, seed=1)
+    assert len(of_pools()) >= 4
+    del pool
+    gc.collect()
+
+
+OWNER = """
+    import sys, time
+    import sandboxgym as sg
+    from sandboxgym.pool import Step
+    from sandboxgym.pool.ray import RayBackend
+    from tests.pool.toys import walk
+    pool = sg.ForkPool(walk, 2, workers=2, backend=RayBackend(sys.argv[1], num_cpus=0))
+    for lane in pool.lanes:
+        pool.reset(lane, seed=1)
+    pool.send({0: Step("hang")})
+    print("ready", flush=True)
+    time.sleep(100)
+"""
+
+
+def test_an_owner_that_is_killed_leaves_nothing(cluster):
+    owner = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(OWNER), cluster.address],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    try:
+        assert owner.stdout is not None
+        while owner.stdout.readline().strip() != "ready":
+            assert owner.poll() is None
+        assert len(of_pools()) >= 4
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(owner.pid, signal.SIGKILL)
+        owner.communicate()
+
+
+def play(pool: sg.ForkPool, rounds: int, disturb) -> list:
+    """Episodes of a household, forked half way, with random commands by the round's seed alone."""
+    episodes = []
+    for number in range(rounds):
+        pool.do({lane: Reset(number) for lane in (0, 3)})
+        pool.release(*(lane for lane in pool.lanes if lane not in (0, 3)))
+        dice = {lane: random.Random(f"{number} {lane}") for lane in pool.lanes}
+        live = {lane: pool.last(lane)[4] for lane in (0, 3)}
+        shown: dict[int, list] = {lane: [] for lane in pool.lanes}
+        depth = 0
+        while live:
+            disturb()
+            results = pool.step(
+                {
+                    lane: dice[lane].choice(info["admissible_commands"])
+                    for lane, info in live.items()
+                }
+            )
+            for lane, result in results.items():
+                shown[lane].append(result)
+                live[lane] = result[4]
+                if result[2] or result[3]:
+                    del live[lane]
+            depth += 1
+            if depth == 6:
+                moments = {lane: pool.snapshot(lane) for lane in (0, 3)}
+                pool.do({lane: Restore(moments[lane // 3 * 3]) for lane in (1, 2, 4, 5)})
+                live |= {lane: live[lane // 3 * 3] for lane in (1, 2, 4, 5)}
+        pool.release(*pool.lanes)
+        episodes += shown.values()
+    return episodes
+
+
+def test_a_node_and_workers_that_are_killed_change_no_episode(cluster):
+    make = partial(
+        gym.make, "sandboxgym/ALFWorld-v0", source="synthetic", num_games=2, max_episode_steps=20
+    )
+    own = ray.get_runtime_context().get_node_id()
+    dice = random.Random(5)
+    moments = iter(range(10_000))
+    killed: list[str] = []
+    with sg.ForkPool(make, 6, workers=4, backend=RayBackend(num_cpus=0)) as pool:
+
+        def disturb():
+            now = next(moments)
+            if now == 9:  # a whole node: its raylet, its store, and all its workers
+                name = next(name for name in nodes_of(pool) if name != own)
+                node = next(node for node in cluster.worker_nodes if node.node_id == name)
+                cluster.remove_node(node, allow_graceful=False)
+                killed.append("node")
+            elif now % 7 == 3:
+                where = pool.where(dice.choice(pool.lanes))
+                if where is not None:
+                    with contextlib.suppress(ProcessLookupError):  # it went with its node
+                        os.kill(where.pid, signal.SIGKILL)
+                        killed.append("worker")
+
+        undisturbed = play(pool, 2, lambda: None)
+        assert pool.take_restarts() == []
+        disturbed = play(pool, 2, disturb)
+        restarts = pool.take_restarts()
+        assert len(set(nodes_of(pool))) == 2
+    assert killed.count("node") == 1
+    assert killed.count("worker") > 2
+    assert len(restarts) > 3
+    assert disturbed == undisturbed
+
+
+def test_what_is_under_way_when_its_node_goes_is_done_elsewhere(cluster):
+    own = ray.get_runtime_context().get_node_id()
+    alone = walk()
+    with sg.ForkPool(walk, 3, workers=3, backend=RayBackend(num_cpus=0)) as pool:
+        away = next((lane for lane, name in enumerate(nodes_of(pool)) if name != own), None)
+        assert away is not None
+        for lane in pool.lanes:
+            assert plain(pool.reset(lane, seed=4)) == plain(alone.reset(seed=4))
+        (node,) = cluster.worker_nodes
+        pool.send({lane: Step(1) for lane in pool.lanes})
+        cluster.remove_node(node, allow_graceful=False)
+        expected = plain(alone.step(1))
+        assert [plain(result) for result in pool.wait(pool.lanes).values()] == [expected] * 3
+        assert set(nodes_of(pool)) == {own}
