@@ -8,12 +8,13 @@ import numpy as np
 import torch
 
 from sandboxgym_learners.config import CloningConfig
-from sandboxgym_learners.policy import Policy, batches
+from sandboxgym_learners.policy import batches
+from sandboxgym_learners.scoring import ScoringPolicy
 from sandboxgym_learners.worlds import Demonstration
 
 
 def clone(
-    policy: Policy, decisions: Sequence[Demonstration], config: CloningConfig, *, seed: int
+    policy: ScoringPolicy, decisions: Sequence[Demonstration], config: CloningConfig, *, seed: int
 ) -> float:
     """Lower the cross-entropy of the expert's choices among the admissible commands.
 
@@ -32,7 +33,7 @@ def clone(
         drawn, order = order[: config.batch], order[config.batch :]
         optimiser.zero_grad()
         loss = 0.0
-        for batch in batches([encoded[i] for i in drawn]):
+        for batch in batches([encoded[i].length for i in drawn]):
             picked = [drawn[place] for place in batch]
             log_probs = policy.log_probs([encoded[i] for i in picked])
             chosen = log_probs[range(len(picked)), [choices[i] for i in picked]]

@@ -19,11 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 import sandboxgym as sg
 from sandboxgym_learners.branching import BranchRule
-from sandboxgym_learners.policy import Policy, Query, entropy
+from sandboxgym_learners.policy import Act, Outlook, Policy, Query
 from sandboxgym_learners.prompts import Episode, PromptFormat
 from sandboxgym_learners.tree import Group, Segment, Step
 from sandboxgym_learners.worlds import TextEnv, commands, start
@@ -148,53 +147,60 @@ class Collector:
         self, lanes: Sequence[Lane], siblings: int, rule: BranchRule | None, seed: Sequence[int]
     ) -> list[Lane]:
         """Take one decision in every lane; those that go on, forks included."""
-        alive = []
+        before = self.policy.forward_tokens
         queries = [Query(lane.episode.prompt(self.form), lane.commands) for lane in lanes]
-        for lane, query, log_probs in zip(lanes, queries, self._decide(queries), strict=True):
-            uncertainty = entropy(log_probs)
+        drawing: list[tuple[Lane, Outlook]] = []
+        for lane, outlook in zip(lanes, self._consider(queries), strict=True):
             members = [lane]
             if (
                 rule is not None
                 and lane.backbone
-                and rule.opens(uncertainty, depth=lane.depth, branches=lane.branches)
+                and rule.opens(outlook.entropy, depth=lane.depth, branches=lane.branches)
             ):
                 lane.branches.append(lane.depth)
                 keys = [(*lane.key, lane.depth, sibling) for sibling in range(1, siblings)]
                 above = lane.segment
                 above.branch, members = self._open_group(lane, keys, seed, backbones=False)
-            alive += [m for m in members if self._act(m, query, log_probs, uncertainty)]
-        return alive
+            drawing += [(member, outlook) for member in members]
+        with self.costs.timed("policy_s"):
+            acts = self.policy.draw(
+                [outlook for _, outlook in drawing], [lane.rng for lane, _ in drawing]
+            )
+        self.costs.forward_tokens += self.policy.forward_tokens - before
+        return [
+            lane
+            for (lane, outlook), act in zip(drawing, acts, strict=True)
+            if self._act(lane, outlook, act)
+        ]
 
-    def _decide(self, queries: Sequence[Query]) -> list[NDArray[np.float64]]:
-        """A distribution for every query; equal queries share one."""
+    def _consider(self, queries: Sequence[Query]) -> list[Outlook]:
+        """An outlook for every query; equal queries share one."""
         unique = list(dict.fromkeys(queries))
         with self.costs.timed("policy_s"):
-            encoded = self.policy.encode(unique)
-            answers = dict(zip(unique, self.policy.decide(encoded), strict=True))
-        self.costs.forward_tokens += sum(item.length for item in encoded)
-        return [answers[query] for query in queries]
+            outlooks = dict(zip(unique, self.policy.consider(unique), strict=True))
+        return [outlooks[query] for query in queries]
 
-    def _act(
-        self, lane: Lane, query: Query, log_probs: NDArray[np.float64], uncertainty: float
-    ) -> bool:
-        """Draw and take one action; whether the episode goes on."""
-        choice = _draw(log_probs, lane.rng)
-        action = query.candidates[choice]
+    def _act(self, lane: Lane, outlook: Outlook, act: Act) -> bool:
+        """Take an action that was drawn; whether the episode goes on."""
         with self.costs.timed("env_s"):
-            observation, reward, terminated, truncated, info = lane.env.step(action)
+            observation, reward, terminated, truncated, info = lane.env.step(act.action)
         self.costs.env_steps += 1
-        self.costs.generated_tokens += self.policy.count_tokens(action)
+        self.costs.generated_tokens += act.tokens
         lane.segment.steps.append(
             Step(
-                prompt=query.prompt,
-                candidates=query.candidates,
-                choice=choice,
-                action=action,
-                logprob=float(log_probs[choice]),
-                entropy=uncertainty,
+                prompt=outlook.query.prompt,
+                candidates=outlook.query.candidates,
+                choice=act.choice,
+                action=act.action,
+                logprob=act.logprob,
+                entropy=outlook.entropy,
                 reward=float(reward),
                 observation=observation,
                 depth=lane.depth,
+                entropy_of=outlook.entropy_of,
+                text=act.text,
+                written=act.written,
+                written_logprobs=act.written_logprobs,
             )
         )
         if terminated or truncated:
@@ -203,7 +209,7 @@ class Collector:
             self.costs.returns += 1
             self.pool.put_back(lane.env)
             return False
-        lane.episode = lane.episode.after(action, observation)
+        lane.episode = lane.episode.after(act.action, observation)
         lane.commands = commands(info)
         return True
 
@@ -242,9 +248,3 @@ class Collector:
 
 def _generator(seed: Sequence[int], key: Sequence[int]) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
-
-
-def _draw(log_probs: NDArray[np.float64], rng: np.random.Generator) -> int:
-    """Draw an index at temperature 1."""
-    reached = np.cumsum(np.exp(log_probs))
-    return int(np.searchsorted(reached[:-1], rng.random() * reached[-1], side="right"))

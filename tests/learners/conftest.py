@@ -7,8 +7,8 @@ import torch
 
 from sandboxgym_learners.cloning import clone
 from sandboxgym_learners.config import CloningConfig
-from sandboxgym_learners.policy import Policy
 from sandboxgym_learners.prompts import PromptFormat
+from sandboxgym_learners.scoring import ScoringPolicy
 from sandboxgym_learners.worlds import WorldConfig, demonstrations, sample_texts
 
 ERRANDS = WorldConfig(
@@ -37,15 +37,15 @@ def errand_texts() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def cloned(errand_texts) -> Policy:
+def cloned(errand_texts) -> ScoringPolicy:
     """A policy that imitated for a moment: neither flat nor certain anywhere."""
     torch.set_num_threads(1)
-    made = Policy.tiny(errand_texts, seed=3, width=16)
+    made = ScoringPolicy.tiny(errand_texts, seed=3, width=16)
     expert = demonstrations(ERRANDS.make_expert(), range(40), PromptFormat(), detour=4)
     clone(made, list(expert), CloningConfig(steps=60, batch=16, rate=1e-2), seed=0)
     return made
 
 
 @pytest.fixture
-def policy(cloned) -> Policy:
-    return Policy(copy.deepcopy(cloned.model), cloned.tokenizer)
+def policy(cloned) -> ScoringPolicy:
+    return ScoringPolicy(copy.deepcopy(cloned.model), cloned.tokenizer)

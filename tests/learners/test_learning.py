@@ -10,8 +10,9 @@ from sandboxgym_learners.cloning import clone
 from sandboxgym_learners.collect import Collector
 from sandboxgym_learners.config import CloningConfig, LearningConfig
 from sandboxgym_learners.learning import Learner
-from sandboxgym_learners.policy import Policy, Query
+from sandboxgym_learners.policy import Query
 from sandboxgym_learners.prompts import PromptFormat
+from sandboxgym_learners.scoring import ScoringPolicy
 from sandboxgym_learners.summary import describe
 from sandboxgym_learners.tree import Group, Segment, Step
 from sandboxgym_learners.worlds import demonstrations
@@ -30,11 +31,11 @@ def trees(cloned, errands) -> list[Group]:
     return found
 
 
-def weights(policy: Policy) -> torch.Tensor:
+def weights(policy: ScoringPolicy) -> torch.Tensor:
     return torch.cat([p.detach().flatten().clone() for p in policy.model.parameters()])
 
 
-def direct_gradient(policy: Policy, tree: Group) -> torch.Tensor:
+def direct_gradient(policy: ScoringPolicy, tree: Group) -> torch.Tensor:
     """-Σ weight · advantage · ∇ log π over every decision, one at a time."""
     policy.model.zero_grad()
     loss = torch.zeros(())
@@ -82,12 +83,12 @@ def test_trees_without_advantage_change_nothing(policy, trees):
     assert torch.equal(before, weights(policy))
 
 
-def chosen_probability(policy: Policy, step: Step) -> float:
+def chosen_probability(policy: ScoringPolicy, step: Step) -> float:
     [answer] = policy.decide(policy.encode([Query(step.prompt, step.candidates)]))
     return float(np.exp(answer[step.choice]))
 
 
-def single_decision(policy: Policy, trees: list[Group], advantage: float) -> Group:
+def single_decision(policy: ScoringPolicy, trees: list[Group], advantage: float) -> Group:
     step = copy.deepcopy(max(trees[0].steps(), key=lambda s: s.entropy))
     step.weight, step.advantage = 1.0, advantage
     return Group([Segment([step])], planned=1)
@@ -106,13 +107,13 @@ def test_clipping_stops_at_the_ratio(policy, trees, advantage):
 
 
 def test_the_divergence_pulls_back_to_the_reference(policy, trees):
-    reference = Policy(copy.deepcopy(policy.model), policy.tokenizer)
+    reference = ScoringPolicy(copy.deepcopy(policy.model), policy.tokenizer)
     tree = single_decision(policy, trees, advantage=1.0)
     [step] = tree.steps()
     start = chosen_probability(policy, step)
 
     def after(kl: float) -> float:
-        free = Policy(copy.deepcopy(policy.model), policy.tokenizer)
+        free = ScoringPolicy(copy.deepcopy(policy.model), policy.tokenizer)
         config = LearningConfig(rate=1e-3, epochs=40, clip=10.0, kl=kl)
         Learner(free, config, reference=reference).update([tree])
         return chosen_probability(free, step)
@@ -124,7 +125,9 @@ def test_the_divergence_pulls_back_to_the_reference(policy, trees):
 
 def test_a_learner_goes_on_from_its_state(policy, trees):
     def fresh() -> Learner:
-        return Learner(Policy(copy.deepcopy(policy.model), policy.tokenizer), LearningConfig())
+        return Learner(
+            ScoringPolicy(copy.deepcopy(policy.model), policy.tokenizer), LearningConfig()
+        )
 
     straight = fresh()
     straight.update(trees[:3])
@@ -137,7 +140,7 @@ def test_a_learner_goes_on_from_its_state(policy, trees):
 
 
 def test_cloning_makes_the_expert_likely(errand_texts, errands):
-    policy = Policy.tiny(errand_texts, seed=0, width=16)
+    policy = ScoringPolicy.tiny(errand_texts, seed=0, width=16)
     expert = list(demonstrations(errands.make_expert(), range(10), PromptFormat()))
 
     def likelihood() -> float:

@@ -13,8 +13,8 @@ import torch
 from sandboxgym_learners import train
 from sandboxgym_learners.checkpoint import CheckpointError, load_checkpoint
 from sandboxgym_learners.config import ALGORITHMS, ConfigError, TrainConfig
-from sandboxgym_learners.policy import Policy
 from sandboxgym_learners.runlog import read_timings, read_updates
+from sandboxgym_learners.scoring import ScoringPolicy
 from sandboxgym_learners.tree import Group
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +83,7 @@ def test_kept_trees_can_be_read(finished):
 
 
 def test_the_policies_before_and_after_can_be_loaded(finished):
-    start, end = Policy.load(finished / "start"), Policy.load(finished / "policy")
+    start, end = ScoringPolicy.load(finished / "start"), ScoringPolicy.load(finished / "policy")
     pairs = zip(start.model.parameters(), end.model.parameters(), strict=True)
     assert any(not torch.equal(before, after) for before, after in pairs)
 

@@ -3,14 +3,8 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from sandboxgym_learners.policy import (
-    Policy,
-    PolicyError,
-    Query,
-    Trie,
-    batches,
-    entropy,
-)
+from sandboxgym_learners.policy import PolicyError, Query, batches, entropy
+from sandboxgym_learners.scoring import ScoringPolicy, Trie
 from sandboxgym_learners.tokenizer import build_tokenizer
 
 QUERIES = [
@@ -50,7 +44,7 @@ def any_policy(request, policy, errand_texts):
     if request.param == "tiny qwen2":
         return policy
     tokenizer = build_tokenizer(errand_texts)
-    return Policy(make_model(request.param, len(tokenizer)), tokenizer)
+    return ScoringPolicy(make_model(request.param, len(tokenizer)), tokenizer)
 
 
 def test_packed_sequences_give_the_probabilities_of_separate_ones(any_policy, recwarn):
@@ -87,7 +81,7 @@ def test_a_model_that_ignores_masks_is_scored_command_by_command(policy):
     deaf = Deaf(policy.model.config)
     deaf.load_state_dict(policy.model.state_dict())
     with pytest.warns(UserWarning, match="slower"):
-        slow = Policy(deaf, policy.tokenizer)
+        slow = ScoringPolicy(deaf, policy.tokenizer)
     for right, answer in zip(
         policy.decide(policy.encode(QUERIES)), slow.decide(slow.encode(QUERIES)), strict=True
     ):
@@ -123,7 +117,7 @@ def test_shared_beginnings_come_once_and_last_tokens_never():
 def test_batches_hold_every_query_once_and_keep_to_the_limit(policy, monkeypatch):
     monkeypatch.setattr("sandboxgym_learners.policy.BATCH_TOKENS", 60)
     encoded = policy.encode(QUERIES * 5)
-    found = list(batches(encoded))
+    found = list(batches([item.length for item in encoded]))
     assert sorted(i for batch in found for i in batch) == list(range(len(encoded)))
     assert len(found) > 1
     for batch in found:
@@ -137,7 +131,7 @@ def test_entropy_is_exact():
 
 def test_the_seed_decides_the_tiny_model(errand_texts):
     def answer(seed: int) -> list[float]:
-        made = Policy.tiny(errand_texts, seed=seed, width=16)
+        made = ScoringPolicy.tiny(errand_texts, seed=seed, width=16)
         return made.decide(made.encode(QUERIES[:1]))[0].tolist()
 
     state = torch.random.get_rng_state()
@@ -147,7 +141,7 @@ def test_the_seed_decides_the_tiny_model(errand_texts):
 
 def test_a_saved_policy_answers_the_same(policy, tmp_path):
     policy.save(tmp_path)
-    loaded = Policy.load(tmp_path)
+    loaded = ScoringPolicy.load(tmp_path)
     for before, after in zip(
         policy.decide(policy.encode(QUERIES)), loaded.decide(loaded.encode(QUERIES)), strict=True
     ):
@@ -160,7 +154,7 @@ def test_what_cannot_be_scored_is_refused(policy, tmp_path):
     with pytest.raises(PolicyError, match="has no token"):
         policy.encode([Query("Task: go.", ("look", " "))])
     with pytest.raises(PolicyError, match="no causal language model"):
-        Policy.load(tmp_path / "nothing")
+        ScoringPolicy.load(tmp_path / "nothing")
 
 
 def test_the_vocabulary_depends_on_the_words_alone():
