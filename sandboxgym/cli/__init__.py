@@ -1,7 +1,7 @@
 """The command `sandboxgym`: one module for each of its commands.
 
 Each has a function `add_command(commands)`, which adds its parser and sets `run`, the function that
-takes the parsed options and returns the exit status.
+takes the parsed options and returns the exit status. Other packages add commands by `further`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sandboxgym.cli import bench, check, doctor, play, store, tasks
+from sandboxgym.cli import bench, check, doctor, further, play, store, tasks
 from sandboxgym.cli import list as list_
 from sandboxgym.cli.outcome import BROKEN_PIPE, INTERRUPTED, UNUSABLE, UnusableInputError
 from sandboxgym.conformance.source import EnvironmentNotFoundError
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 where all is well, 1 where a check failed, 2 where the input could not be used, 130 after
         an interrupt, 141 where nobody reads the output any more.
     """
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser(given).parse_args(given)
     if arguments is None:
         _look_in_the_working_folder()
     _accept_any_character()
@@ -65,7 +66,7 @@ def _accept_any_character() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sandboxgym", description="Exact snapshot, restore and fork for environments."
     )
@@ -73,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add_command(commands)
+    if not arguments or arguments[0] not in (commands.choices or ()):
+        further.add_commands(commands)
     return parser
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,25 +66,6 @@ class SavedTree:
     update: int
     task: str
     tree: Group
-
-
-def load_runs(folders: Iterable[Path]) -> list[Run]:
-    """Read several runs, and sort them by algorithm and seed.
-
-    Raises:
-        RunDirectoryError: There are none, one of them is no run directory, or two of them are the
-            same seed of the same algorithm.
-    """
-    runs = sorted((load_run(folder) for folder in folders), key=lambda run: (run.algo, run.seed))
-    if not runs:
-        raise RunDirectoryError("no run directories were given: a report needs at least one")
-    for run, following in itertools.pairwise(runs):
-        if (run.algo, run.seed) == (following.algo, following.seed):
-            raise RunDirectoryError(
-                f"{run.folder} and {following.folder} are both {run.algo} with seed {run.seed}: "
-                "a band needs different seeds, so leave one of them out"
-            )
-    return runs
 
 
 def load_run(folder: Path) -> Run:

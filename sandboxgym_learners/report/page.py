@@ -17,26 +17,29 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from sandboxgym_learners.report import charts, provenance, results
+from sandboxgym_learners.report import charts, output, provenance, results
 from sandboxgym_learners.report.load import Run, SavedTree, by_algorithm, load_tree
 from sandboxgym_learners.report.tree_view import drawing
-from sandboxgym_learners.runlog import write_atomically
 from sandboxgym_learners.tree import Group
 
 SCRIPTS = ("dom.js", "charts.js", "tree.js", "main.js")
 
 
-def write_report(runs: Sequence[Run], folder: Path, *, command: str) -> Path:
-    """Write `folder/index.html` about some runs, and give its path.
+def write_report(runs: Sequence[Run], out: Path, *, command: str) -> Path:
+    """Write the page about some runs, and give its path.
 
     Args:
         runs: The runs, as `load_runs` gives them.
-        folder: Where to write; made if it is not there.
+        out: A file that ends in .html, or the folder of index.html; made if it is not there.
         command: The command that led to the report, for the reader to repeat.
+
+    Raises:
+        ReportError: It cannot be written there.
+        RunDirectoryError: A tree of a run cannot be read.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "index.html"
-    write_atomically(path, render(report_data(runs, command=command)).encode("utf-8"))
+    path = output.page_path(out)
+    output.require_place(path)
+    output.write_page(path, render(report_data(runs, command=command)))
     return path
 
 

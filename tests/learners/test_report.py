@@ -7,16 +7,21 @@ import math
 import random
 import re
 import statistics
+from argparse import ArgumentParser
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
+from sandboxgym.cli.outcome import UnusableInputError
 from sandboxgym_learners.advantages import nested_loo
 from sandboxgym_learners.report import load_runs, write_report
 from sandboxgym_learners.report.__main__ import main
+from sandboxgym_learners.report.command import add_command
 from sandboxgym_learners.report.curves import Points, area_under, band, interval
 from sandboxgym_learners.report.load import by_algorithm, load_run
+from sandboxgym_learners.report.output import ReportError
 from sandboxgym_learners.report.page import embed, render, report_data
 from sandboxgym_learners.report.results import matched_compute, table, verdict
 from sandboxgym_learners.report.tree_view import LONGEST_TEXT, ROOT, TreeView
@@ -39,6 +44,14 @@ def runs(tmp_path):
         for seed in range(3)
     ]
     return load_runs(folders)
+
+
+def view_command(*arguments: str) -> int:
+    """Call `sandboxgym view`, as the command line does."""
+    parser = ArgumentParser()
+    add_command(parser.add_subparsers())
+    options = parser.parse_args(["view", *arguments])
+    return options.run(options)
 
 
 def embedded(page: Path) -> dict:
@@ -163,6 +176,47 @@ def test_the_same_seed_twice_is_refused(tmp_path):
         load_runs(folders)
 
 
+def test_runs_of_other_settings_are_another_variant(tmp_path):
+    shapes = [("fixed", 4, 0), ("adaptive", 4, 0), ("adaptive", 4, 1)]
+    folders = [
+        make_run(
+            tmp_path / f"{kind}-{seed}",
+            "bpo",
+            seed,
+            config={"tree": {"branching": kind, "roots": roots}, "budget": 40000 + seed},
+        )
+        for kind, roots, seed in shapes
+    ]
+    folders.append(make_run(tmp_path / "rloo", "rloo", 0))
+    assert [(run.algo, run.seed) for run in load_runs(folders)] == [
+        ("bpo (branching=adaptive)", 0),
+        ("bpo (branching=adaptive)", 1),
+        ("bpo (branching=fixed)", 0),
+        ("rloo", 0),
+    ]
+
+
+def test_variants_whose_names_are_cut_to_the_same_are_numbered(tmp_path):
+    folders = [
+        make_run(tmp_path / end, "bpo", 0, config={"world": {"env": "x" * 50 + end}})
+        for end in "ab"
+    ]
+    first, second = (run.algo for run in load_runs(folders))
+    assert first.startswith("bpo (env=xxx")
+    assert second == f"{first} #2"
+
+
+def test_runs_may_be_given_labels_of_ones_own(tmp_path):
+    folders = [make_run(tmp_path / name, "bpo", 0) for name in ("a", "b")]
+    runs = [
+        replace(load_run(folder), algo=label)
+        for folder, label in zip(folders, ("bpo", "bpo-adaptive"), strict=True)
+    ]
+    data = report_data(runs, command="c")
+    assert data["algorithms"] == ["bpo", "bpo-adaptive"]
+    assert {tree["algo"] for tree in data["trees"]} == {"bpo", "bpo-adaptive"}
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"config": {"algo": "bpo"}, "versions": {}}'])
 def test_a_broken_configuration_is_named(tmp_path, content):
     folder = make_run(tmp_path / "a", "bpo", 0)
@@ -189,8 +243,63 @@ def test_command_line_writes_the_page(tmp_path, capsys):
     folder = make_run(tmp_path / "a", "bpo", 0)
     assert main([str(folder), "--out", str(tmp_path / "out")]) == 0
     page = tmp_path / "out" / "index.html"
-    assert capsys.readouterr().out.strip() == str(page)
+    assert capsys.readouterr().out.split() == [str(page), page.as_uri()]
     assert embedded(page)["made"]["command"].startswith("python -m sandboxgym_learners.report ")
+
+
+def test_view_takes_a_folder_of_runs_and_writes_a_file(tmp_path, capsys):
+    for seed in range(2):
+        make_run(tmp_path / "runs" / str(seed), "bpo", seed)
+    page = tmp_path / "new" / "page.html"
+    assert view_command(str(tmp_path / "runs"), "--out", str(page)) == 0
+    assert capsys.readouterr().out.split() == [str(page), page.as_uri()]
+    assert embedded(page)["table"][0]["seeds"] == [0, 1]
+    assert embedded(page)["made"]["command"].startswith("sandboxgym view ")
+
+
+def test_view_refuses_what_is_no_run(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UnusableInputError, match=r"config\.json is missing"):
+        view_command(str(tmp_path / "empty"), "--out", str(tmp_path / "out"))
+
+
+def test_only_the_option_opens_a_browser(tmp_path, capsys, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url))
+    folder = str(make_run(tmp_path / "a", "bpo", 0))
+    view_command(folder, "--out", str(tmp_path / "out"))
+    assert opened == []
+    view_command(folder, "--out", str(tmp_path / "out"), "--open")
+    assert opened == [(tmp_path / "out" / "index.html").as_uri()]
+    assert "No browser was found" in capsys.readouterr().out
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    run = load_run(make_run(tmp_path / "a", "bpo", 0))
+    (tmp_path / "notes").write_text("mine")
+    for out in (tmp_path / "notes", tmp_path / "notes" / "page.html"):
+        with pytest.raises(ReportError, match="Give a folder as --out"):
+            write_report([run], out, command="c")
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
+def test_a_page_of_others_is_not_overwritten_and_one_of_ours_is(tmp_path):
+    run = load_run(make_run(tmp_path / "a", "bpo", 0))
+    theirs = tmp_path / "index.html"
+    theirs.write_text("<title>My site</title>")
+    with pytest.raises(ReportError, match="is no report"):
+        write_report([run], tmp_path, command="c")
+    assert theirs.read_text() == "<title>My site</title>"
+    for command in ("first", "second"):
+        page = write_report([run], tmp_path / "page.html", command=command)
+    assert embedded(page)["made"]["command"] == "second"
+
+
+def test_a_folder_that_ends_in_html_stays_a_folder(tmp_path):
+    run = load_run(make_run(tmp_path / "a", "bpo", 0))
+    (tmp_path / "site.html").mkdir()
+    page = write_report([run], tmp_path / "site.html", command="c")
+    assert page == tmp_path / "site.html" / "index.html"
 
 
 @pytest.mark.parametrize("world", [None, [], {}, {"env": 3, "arguments": 5}])
