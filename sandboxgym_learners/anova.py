@@ -1,9 +1,10 @@
-"""Is branching worth it here? A running nested analysis of variance over the collected trees.
+"""What collected trees say about variance and cost: a running nested analysis of variance.
 
 Returns of one task vary for two reasons: the histories up to the branch point differ (between), and
 what follows one history differs (within). Forks see only the second, and pay for the history only
-once. From the two variances, the two costs and the two shares of the score it follows what a tree
-saves over independent episodes, and how many siblings are best.
+once. Beside the two variances, the variance of a gradient needs to know how returns and scores go
+together: an episode that failed is often one that did something unlikely. So there are also mean
+products of squared deviations and squared scores. `efficiency` makes predictions of them.
 
 An episode that ends before any branch point is a history with nothing left to follow it. In this
 way every root counts, and the law of total variance holds for the point where a root branched *or
@@ -13,63 +14,36 @@ ended*: Var(G) = between + within.
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 
-from sandboxgym_learners.tree import Group, Segment
+import numpy as np
+from numpy.typing import NDArray
 
+from sandboxgym_learners.tree import Group, Segment, Step
 
-def predicted_efficiency(
-    *, eta: float, remaining: float, prefix_score: float, roots: int, siblings: int, episodes: int
-) -> float:
-    """Variance times cost of the gradient from a tree, relative to independent episodes.
-
-        [w·(η + (1-η)/K)·B/(B-1) + (1-w)·(1-η)/(K-1)] · (1 + (K-1)·f) / (N/(N-1))
-
-    Below 1 branching pays. Exact for one branch point in every root if the returns do not depend on
-    the actions. The more they do, the more a tree costs beyond this, above all with few siblings;
-    `benchmarks/estimators.py` sets it beside measured ratios.
-
-    Args:
-        eta: η, the share of the variance of returns that the history explains.
-        remaining: f, the share of an episode's cost that comes after the branch point.
-        prefix_score: w, the share of Σ‖∇ log π‖² that comes before it.
-        roots: B, members of the root group.
-        siblings: K, members of the group at the branch point.
-        episodes: N, group size of the independent episodes (RLOO) compared with.
-    """
-    before = prefix_score * (eta + (1 - eta) / siblings) * roots / (roots - 1)
-    after = (1 - prefix_score) * (1 - eta) / (siblings - 1)
-    cost = 1 + (siblings - 1) * remaining
-    return (before + after) * cost / (episodes / (episodes - 1))
-
-
-def best_siblings(
-    *, between: float, within: float, prefix_cost: float, continuation_cost: float
-) -> float:
-    """K* = sqrt(within/between · prefix cost/continuation cost), the optimum of two-stage sampling.
-
-    At least 1, where forks bring nothing; infinite where histories do not matter or forks are free.
-    """
-    if within <= 0 or prefix_cost <= 0:
-        return 1.0
-    if between <= 0 or continuation_cost <= 0:
-        return math.inf
-    return max(1.0, math.sqrt(within / between * prefix_cost / continuation_cost))
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What one tree says about variance, cost and score: unbiased estimates, or sums of such.
+    """Variance, cost and score: unbiased estimates from one tree, or sums or means of such.
+
+    G is the return of an episode and V its mean given the history x up to the branch point. S and
+    T are squared scores, Σ ‖∇ log π‖² as to the logits: of the history, and of what follows.
 
     Attributes:
-        between: Variance between histories; below 0 by chance where it is small.
-        within: Variance of the returns that follow one history.
-        prefix_cost: Environment steps of an episode up to its first branch point.
-        continuation_cost: Those after it.
-        prefix_score: Σ‖∇ log π‖² of an episode up to its first branch point, as to the logits.
-        continuation_score: That after it.
+        between: Var(V); below 0 by chance where it is small.
+        within: E Var(G | x).
+        prefix_cost: Environment steps of the history.
+        continuation_cost: Those of what follows.
+        prefix_score: E S.
+        continuation_score: E T.
+        prefix_signal: E (V₁ - V₂)² (S₁ + S₂)/2 of two independent histories.
+        prefix_noise: E Var(G | x) S.
+        fork_judged: E (G - V)² T: a continuation's own deviation, with its own score.
+        fork_baseline: E Var(G | x) E(T | x): another continuation's.
+        episode: E (G₁ - G₂)² (S₁ + T₁ + S₂ + T₂)/2 of two independent episodes.
     """
 
     between: float = 0.0
@@ -78,35 +52,55 @@ class Components:
     continuation_cost: float = 0.0
     prefix_score: float = 0.0
     continuation_score: float = 0.0
+    prefix_signal: float = 0.0
+    prefix_noise: float = 0.0
+    fork_judged: float = 0.0
+    fork_baseline: float = 0.0
+    episode: float = 0.0
+
+    @property
+    def eta(self) -> float | None:
+        """η, the share of the variance that the history explains; None where nothing varies."""
+        total = self.between + self.within
+        return min(1.0, max(0.0, self.between / total)) if total > 0 else None
+
+    @property
+    def remaining(self) -> float | None:
+        """f, the share of an episode's environment steps that comes after the branch point."""
+        total = self.prefix_cost + self.continuation_cost
+        return self.continuation_cost / total if total > 0 else None
 
 
 def components(tree: Group) -> Components | None:
-    """Analyse one tree; None if it has a single root or a group that lost all but one member.
-
-    For a softmax over logits E‖∇ log π(a)‖² = E[1 - π(a)], so that the scores are estimated from
-    the log-probabilities of the actions taken.
-    """
+    """Analyse one tree; None if it has a single root or a group that lost all but one member."""
     groups = [tree, *(root.branch for root in tree.members if root.branch is not None)]
     if any(len(group.members) < 2 for group in groups):
         return None
-    roots = [_measure(root) for root in tree.members]
-    mean = statistics.fmean
+    roots = [_look_at(root) for root in tree.members]
+    forks = [_deviations(root.returns, root.scores) for root in roots]
+    pairs = [(one, two) for i, one in enumerate(roots) for two in roots[:i]]
+    means = np.array([root.returns.mean() for root in roots])
+    noise = float(np.mean([root.variance / len(root.returns) for root in roots]))
     return Components(
-        between=statistics.variance([root.mean for root in roots])
-        - mean([root.variance / root.draws for root in roots]),
-        within=mean([root.variance for root in roots]),
-        prefix_cost=mean([root.prefix_cost for root in roots]),
-        continuation_cost=mean([root.continuation_cost for root in roots]),
-        prefix_score=mean([root.prefix_score for root in roots]),
-        continuation_score=mean([root.continuation_score for root in roots]),
+        between=float(means.var(ddof=1)) - noise,
+        within=_mean([root.variance for root in roots]),
+        prefix_cost=_mean([root.prefix_steps for root in roots]),
+        continuation_cost=_mean([root.steps for root in roots]),
+        prefix_score=_mean([root.prefix_score for root in roots]),
+        continuation_score=_mean([root.scores.mean() for root in roots]),
+        prefix_signal=_mean([_between_histories(one, two) for one, two in pairs]),
+        prefix_noise=_mean([root.variance * root.prefix_score for root in roots]),
+        fork_judged=_mean([judged for judged, _ in forks]),
+        fork_baseline=_mean([baseline for _, baseline in forks]),
+        episode=_mean([_between_episodes(one, two) for one, two in pairs]),
     )
 
 
 class NestedAnova:
-    """Components of variance and of cost, averaged over updates with exponential forgetting.
+    """The components, averaged over updates with exponential forgetting.
 
     Attributes:
-        memory: The share of its weight that what is known keeps when an update is added.
+        memory: The share of its weight that what is known keeps in an update.
     """
 
     def __init__(self, memory: float = 0.95) -> None:
@@ -120,13 +114,10 @@ class NestedAnova:
         """Take in the trees of an update.
 
         An update in which nothing branched tells nothing of forks and is left out, and so is a tree
-        that `components` cannot analyse.
+        that `components` cannot analyse. What is known gets older all the same.
         """
-        if not any(root.branch for tree in trees for root in tree.members):
-            return
-        found = [part for part in map(components, trees) if part is not None]
-        if not found:
-            return
+        branched = any(root.branch for tree in trees for root in tree.members)
+        found = [part for tree in trees if branched and (part := components(tree)) is not None]
         self._trees = self.memory * self._trees + len(found)
         self._sums = Components(
             *(
@@ -137,63 +128,11 @@ class NestedAnova:
         )
 
     @property
-    def known(self) -> bool:
-        """Whether any update has been taken in; until then the estimates below are None."""
-        return self._trees > 0
-
-    @property
-    def between(self) -> float | None:
-        """Variance between histories; below 0 by chance where it is small."""
-        return self._sums.between / self._trees if self.known else None
-
-    @property
-    def within(self) -> float | None:
-        """Variance of the returns that follow one history."""
-        return self._sums.within / self._trees if self.known else None
-
-    @property
-    def eta(self) -> float | None:
-        """η, the share of the variance that the history explains, in [0, 1].
-
-        None as well where returns do not vary at all.
-        """
-        total = self._sums.between + self._sums.within
-        return min(1.0, max(0.0, self._sums.between / total)) if total > 0 else None
-
-    @property
-    def remaining(self) -> float | None:
-        """f, the share of an episode's environment steps that comes after the branch point."""
-        return _share(self._sums.continuation_cost, self._sums.prefix_cost)
-
-    @property
-    def prefix_score(self) -> float | None:
-        """w, the share of Σ‖∇ log π‖² that comes before the branch point, as to the logits."""
-        return _share(self._sums.prefix_score, self._sums.continuation_score)
-
-    def efficiency(self, *, roots: int, siblings: int, episodes: int) -> float | None:
-        """What `predicted_efficiency` says here of one branch point; None while not known."""
-        eta, remaining, prefix_score = self.eta, self.remaining, self.prefix_score
-        if eta is None or remaining is None or prefix_score is None:
+    def known(self) -> Components | None:
+        """The running means; None until an update has been taken in."""
+        if not self._trees:
             return None
-        return predicted_efficiency(
-            eta=eta,
-            remaining=remaining,
-            prefix_score=prefix_score,
-            roots=roots,
-            siblings=siblings,
-            episodes=episodes,
-        )
-
-    def best_siblings(self) -> float | None:
-        """What `best_siblings` says here; None while not known."""
-        if not self.known:
-            return None
-        return best_siblings(
-            between=self._sums.between,
-            within=self._sums.within,
-            prefix_cost=self._sums.prefix_cost,
-            continuation_cost=self._sums.continuation_cost,
-        )
+        return Components(**{name: sum_ / self._trees for name, sum_ in asdict(self._sums).items()})
 
     def state_dict(self) -> dict[str, float]:
         """All that changes from update to update, as plain data for a checkpoint."""
@@ -206,51 +145,92 @@ class NestedAnova:
         self._sums = Components(**parts)
 
 
+def squared_score(step: Step) -> float:
+    """‖∇ log π(action)‖² as to the logits: (1 - p)² + Σ over the other actions of their p².
+
+    The others are not written down one by one. They are taken to be equally likely, as many as
+    the entropy says there are: exact if they are, or if there is one. A text is judged by its
+    tokens, each as if there were very many others.
+    """
+    if step.written_logprobs:
+        return sum((1 - math.exp(logprob)) ** 2 for logprob in step.written_logprobs)
+    taken = math.exp(step.logprob)
+    rest = 1 - taken
+    if rest < 1e-9:
+        return 0.0
+    of_choice = -taken * step.logprob - rest * math.log(rest)
+    of_others = max(0.0, (step.entropy - of_choice) / rest)
+    return rest**2 * (1 + math.exp(-of_others))
+
+
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """One root: the mean and sample variance of its draws of the return, costs and scores."""
+    """A root: its history, and one return and score for each continuation of it."""
 
-    draws: int
-    mean: float
-    variance: float
-    prefix_cost: float
-    continuation_cost: float
+    prefix_steps: int
     prefix_score: float
-    continuation_score: float
+    steps: float
+    returns: Array
+    scores: Array
+
+    @property
+    def variance(self) -> float:
+        return float(self.returns.var(ddof=1)) if len(self.returns) > 1 else 0.0
 
 
-def _measure(root: Segment) -> _Root:
+def _look_at(root: Segment) -> _Root:
     """Look at the first branch point of a root alone.
 
     Each member of the group there stands for one independent continuation: its path that follows
     the first member wherever it branches again.
     """
-    paths = [list(_first_path(member)) for member in root.branch.members] if root.branch else [[]]
-    returns = [root.own_reward() + sum(segment.own_reward() for segment in path) for path in paths]
+    members = root.branch.members if root.branch else []
+    paths = [list(_first_path(member)) for member in members] or [[]]
+    reward = root.own_reward()
     return _Root(
-        draws=len(returns),
-        mean=statistics.fmean(returns),
-        variance=statistics.variance(returns) if len(returns) > 1 else 0.0,
-        prefix_cost=len(root.steps),
-        continuation_cost=statistics.fmean(
-            sum(len(segment.steps) for segment in path) for path in paths
-        ),
-        prefix_score=_score([root]),
-        continuation_score=statistics.fmean(_score(path) for path in paths),
+        prefix_steps=len(root.steps),
+        prefix_score=sum(map(squared_score, root.steps)),
+        steps=_mean([len(path) for path in paths]),
+        returns=np.array([reward + sum(step.reward for step in path) for path in paths]),
+        scores=np.array([float(sum(map(squared_score, path))) for path in paths]),
     )
 
 
-def _first_path(segment: Segment) -> Iterator[Segment]:
-    while True:
-        yield segment
-        if segment.branch is None:
-            return
+def _first_path(segment: Segment) -> Iterator[Step]:
+    yield from segment.steps
+    while segment.branch is not None:
         segment = segment.branch.members[0]
+        yield from segment.steps
 
 
-def _score(path: Iterable[Segment]) -> float:
-    return sum(1 - math.exp(step.logprob) for segment in path for step in segment.steps)
+def _deviations(returns: Array, scores: Array) -> tuple[float, float]:
+    """E (G - V)² T and E (G - V)² E T, unbiased, from independent pairs of return and score.
+
+    Deviations from the sample mean mix the two in known shares. From two pairs alone only their
+    mean can be told, and is taken for both.
+    """
+    count = len(returns)
+    if count < 2:
+        return 0.0, 0.0
+    apart = float(returns.var(ddof=1) * scores.mean())
+    if count == 2:
+        return apart, apart
+    together = float(np.mean((returns - returns.mean()) ** 2 * scores))
+    baseline = ((count - 1) * apart - together * count / (count - 1)) / (count - 2)
+    return count * apart - (count - 1) * baseline, baseline
 
 
-def _share(part: float, rest: float) -> float | None:
-    return part / (part + rest) if part + rest > 0 else None
+def _between_histories(one: _Root, two: _Root) -> float:
+    noise = one.variance / len(one.returns) + two.variance / len(two.returns)
+    apart = (one.returns.mean() - two.returns.mean()) ** 2 - noise
+    return float(apart * (one.prefix_score + two.prefix_score) / 2)
+
+
+def _between_episodes(one: _Root, two: _Root) -> float:
+    apart = np.subtract.outer(one.returns, two.returns) ** 2
+    scores = np.add.outer(one.prefix_score + one.scores, two.prefix_score + two.scores)
+    return float(np.mean(apart * scores)) / 2
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))

@@ -60,12 +60,14 @@ class AdaptiveConfig:
         max_roots: The largest B of a tree; independent episodes may be more.
         margin: By how much, as a share, another shape has to promise less variance for its cost.
         probe_every: Updates without branching before one that branches to see whether it pays now.
+        first_updates: Updates that branch as configured before anything is chosen.
     """
 
     max_siblings: int = 16
     max_roots: int = 16
     margin: float = 0.1
     probe_every: int = 10
+    first_updates: int = 5
 
 
 @dataclass(frozen=True)
@@ -251,6 +253,10 @@ class TrainConfig:
             raise ConfigError(
                 f"tree.branching=adaptive is for bpo; {self.algo} needs its own shape"
             )
+        if self.tree.branching == "adaptive" and shape.max_branches != 1:
+            raise ConfigError(
+                "tree.branching=adaptive decides tree.max_branches itself: leave it 1"
+            )
         if not self.algorithm.shape.branches and self.tree.max_branches:
             raise ConfigError(
                 f"{self.algo} compares whole episodes: tree.max_branches must be 0; bpo branches"
@@ -312,6 +318,7 @@ _LEAST: dict[str, float] = {
     "adaptive.max_roots": 2,
     "adaptive.margin": 0,
     "adaptive.probe_every": 1,
+    "adaptive.first_updates": 1,
     "credit.backbone_share": 0,
     "credit.mix": 0,
     "credit.decay": 0,

@@ -24,6 +24,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 from sandboxgym.core.errors import SandboxGymError
 from sandboxgym.core.version import __version__
 from sandboxgym_learners import checkpoint
+from sandboxgym_learners.adaptive import AdaptiveShape
 from sandboxgym_learners.advantages import standardise
 from sandboxgym_learners.algorithms import Shape
 from sandboxgym_learners.anova import NestedAnova
@@ -32,6 +33,7 @@ from sandboxgym_learners.collect import Collector, Costs
 from sandboxgym_learners.config import TrainConfig
 from sandboxgym_learners.critic import Critic
 from sandboxgym_learners.divergence import EntropyWatch
+from sandboxgym_learners.efficiency import efficiency
 from sandboxgym_learners.learning import GradientStatistics, Learner
 from sandboxgym_learners.policy import Policy
 from sandboxgym_learners.prompts import task_of
@@ -58,6 +60,11 @@ class Trainer:
         self.best = -1.0
         self.rule = make_rule(config.tree, seed=config.seed)
         self.anova = NestedAnova()
+        self.adaptive = (
+            AdaptiveShape(config.adaptive, config.shape)
+            if config.tree.branching == "adaptive"
+            else None
+        )
         self.watch = EntropyWatch(config.stop)
         described = {"config": config.to_dict(), "versions": _versions()}
         saved = saved_config(config.out)
@@ -138,7 +145,8 @@ class Trainer:
         costs = self.collector.costs
         before, begin = Costs(**asdict(costs)), time.perf_counter()
         self.update += 1
-        shape, threshold = self._shape(), getattr(self.rule, "threshold", None)
+        shape = self.config.shape if self.adaptive is None else self.adaptive.shape
+        threshold = getattr(self.rule, "threshold", None)
         trees = self._collect(shape)
         collected = time.perf_counter()
         gradient, explained = self._learn(trees)
@@ -153,9 +161,7 @@ class Trainer:
             siblings=shape.siblings if shape.branches else None,
             max_branches=shape.max_branches,
             threshold=threshold if shape.branches else None,
-            eta=self.anova.eta,
-            remaining=self.anova.remaining,
-            predicted_efficiency=self._predicted_efficiency(),
+            **self._prospects(shape),
             grad_norm=gradient.norm,
             grad_variance=gradient.variance,
             grad_cost=(self.compute - self._price(before)) / len(trees),
@@ -173,10 +179,6 @@ class Trainer:
             eval_s=end - learned,
         )
         return update, timing, trees
-
-    def _shape(self) -> Shape:
-        """What this update collects from a task."""
-        return self.config.shape
 
     def _collect(self, shape: Shape) -> list[Group]:
         self.rule.max_branches = shape.max_branches
@@ -208,6 +210,8 @@ class Trainer:
         gradient = self.learner.update(trees)
         self.rule.end_update(trees)
         self.anova.end_update(trees)
+        if self.adaptive is not None:
+            self.adaptive.end_update(self.anova.known)
         return gradient, explained
 
     def _tasks(self) -> list[int]:
@@ -242,14 +246,19 @@ class Trainer:
     def _price(self, costs: Costs) -> float:
         return costs.env_steps + self.config.token_price * costs.generated_tokens
 
-    def _predicted_efficiency(self) -> float | None:
-        """What the trees say of branching here, against as many independent episodes."""
-        shape = self.config.shape
-        if shape.roots < 2 or not shape.branches:
-            return None
-        return self.anova.efficiency(
-            roots=shape.roots, siblings=shape.siblings, episodes=shape.roots * shape.siblings
-        )
+    def _prospects(self, shape: Shape) -> dict[str, Any]:
+        """What the trees so far say of branching, in this shape or in the configured one."""
+        known, shape = self.anova.known, shape if shape.branches else self.config.shape
+        if known is None:
+            return {}
+        predicted = None
+        if shape.branches and shape.roots > 1:
+            predicted = efficiency(known, shape, episodes=shape.roots * shape.siblings)
+        return {
+            "eta": known.eta,
+            "remaining": known.remaining,
+            "predicted_efficiency": predicted,
+        }
 
     def _record(self, update: Update, timing: Timing, trees: Sequence[Group]) -> None:
         """Write the rows first, then the checkpoint: a resumed run cuts rows, never misses one."""
@@ -287,6 +296,7 @@ class Trainer:
             "critic": self.critic,
             "rule": self.rule,
             "anova": self.anova,
+            "adaptive": self.adaptive,
             "watch": self.watch,
         }
         return {name: part for name, part in parts.items() if part is not None}
