@@ -1,0 +1,121 @@
+"""What the benchmarks of pools run: a household, a repository, a shop in a browser.
+
+Each is a function that makes an environment, and one that says what to do in a lane at some depth:
+the same at each run, another thing in each lane.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+
+import sandboxgym as sg
+
+make_world = partial(
+    gym.make, "sandboxgym/ALFWorld-v0", source="synthetic", split="valid_seen", num_games=10
+)
+
+
+class Workload(NamedTuple):
+    """An environment, and how it is played."""
+
+    make: Callable[[], gym.Env[Any, Any]]
+    act: Callable[[sg.ForkPool, int, int], str]
+
+
+def household(folder: Path) -> Workload:
+    """ALFWorld, in generated houses."""
+    del folder
+    commands = ("look", "inventory", "go to fridge 1", "go to shelf 1", "examine shelf 1")
+    return Workload(make_world, lambda pool, lane, depth: commands[(lane + depth) % len(commands)])
+
+
+def repository(folder: Path) -> Workload:
+    """The source of this package, and what an agent would do with it."""
+    source = Path(sg.__file__).parent / "core"
+    for path in source.rglob("*.py"):
+        (folder / path.name).write_text(path.read_text())
+    commands = (
+        "grep -rn 'def ' . | wc -l",
+        "sed -n 1,60p forking.py",
+        "python3 -m py_compile forking.py && echo compiled",
+        "sed -i 's/snapshot/snapshot/g' front.py && git diff --stat 2>/dev/null; ls",
+        "python3 -c 'import ast; print(len(ast.dump(ast.parse(open(\"env.py\").read()))))'",
+    )
+    make = partial(gym.make, "sandboxgym/Repo-v0", repository=str(folder), commit=None)
+    return Workload(make, lambda pool, lane, depth: commands[(lane + depth) % len(commands)])
+
+
+def shop(folder: Path) -> Workload:
+    """A shop with a cart, in a browser."""
+    del folder
+    make = partial(gym.make, "sandboxgym/Browser-v0", site="benchmarks.workloads:Shop")
+    return Workload(make, press)
+
+
+def press(pool: sg.ForkPool, lane: int, depth: int) -> str:
+    """Press one of the links and buttons that the agent in a lane sees."""
+    seen = pool.last(lane)
+    assert seen is not None
+    things = re.findall(r"^\s*\[(\w+)\] (?:link|button)", seen[0]["axtree"], re.MULTILINE)
+    return f"click('{things[(7 * lane + 5 * depth) % len(things)]}')"
+
+
+class Shop:
+    """A WSGI application: 40 goods on four pages, which go into a cart."""
+
+    STYLE = b"body { font-family: sans-serif } li { margin: 4px; color: #333 }"
+
+    def __init__(self) -> None:
+        self.cart: list[int] = []
+
+    def get_state(self) -> list[int]:
+        """All that the server keeps."""
+        return list(self.cart)
+
+    def set_state(self, state: list[int]) -> None:
+        """Go on from there."""
+        self.cart = list(state)
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        """Show a page, or what became of a button."""
+        path = environ["PATH_INFO"]
+        if path == "/style.css":
+            start_response("200 OK", [("Content-Type", "text/css")])
+            return [self.STYLE]
+        kind, _, number = path[1:].partition("/")
+        if kind == "take":
+            self.cart.append(int(number))
+            start_response("303 See Other", [("Location", f"/item/{number}")])
+            return []
+        body = self.item(int(number)) if kind == "item" else self.shelf(int(number or 0))
+        start_response("200 OK", [("Content-Type", "text/html; charset=utf-8")])
+        return [self.page(body).encode()]
+
+    def page(self, body: str) -> str:
+        """A whole page; a script of it counts what is pressed."""
+        pages = " ".join(f"<a href=/page/{n}>Page {n}</a>" for n in range(4))
+        return (
+            f"<!doctype html><title>Shop</title><link rel=stylesheet href=/style.css><nav>{pages}"
+            f"</nav><h1>Shop</h1><p>{len(self.cart)} in the cart</p>{body}<p id=count>0</p><script>"
+            "addEventListener('click', () => { count.textContent = 1 + Number(count.textContent) })"
+            "</script>"
+        )
+
+    def shelf(self, number: int) -> str:
+        """Ten goods."""
+        goods = range(10 * number, 10 * number + 10)
+        return f"<ul>{''.join(f'<li><a href=/item/{n}>Item {n}</a>' for n in goods)}</ul>"
+
+    def item(self, number: int) -> str:
+        """One of the goods, and a button to take it."""
+        had = self.cart.count(number)
+        return (
+            f"<h2>Item {number}</h2><p>{had} of it in the cart</p>"
+            f"<form method=post action=/take/{number}><button>Take it</button></form>"
+        )
