@@ -1,0 +1,352 @@
+"""Learning curves at matched compute: BPO, fixed and adaptive, against RLOO, GRPO, PPO and VinePPO.
+
+    python -m benchmarks.learning --budget 120 --out benchmarks/out/learning --results docs/results
+
+First every method is tuned in every world: the same learning rates, one run each, with a seed that
+is used for nothing else; the rate with the largest area under its success curve is taken. Then
+seeds are trained in rounds, so that all methods have the same number whenever it stops. All runs
+have the same budget of compute: environment steps, and generated tokens at their price.
+
+The budget in minutes ends what runs; the same command goes on from there. What is finished is read
+from the run directories, and written down with the commit, the command and the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sandboxgym_learners.jobs import Job, Setting, train_all
+from sandboxgym_learners.report import write_report
+from sandboxgym_learners.report.curves import Interval, area_under, band, interval
+from sandboxgym_learners.report.load import Run, load_run
+from sandboxgym_learners.report.provenance import commit, machine
+
+METHODS: dict[str, dict[str, Setting]] = {
+    "bpo": {"algo": "bpo"},
+    "bpo-adaptive": {"algo": "bpo", "tree.branching": "adaptive"},
+    "rloo": {"algo": "rloo", "tree.roots": 8},
+    "grpo": {"algo": "grpo", "tree.roots": 8},
+    "ppo": {"algo": "ppo"},
+    "vineppo": {"algo": "vineppo"},
+}
+"""What tells the methods apart. All else, the tuning included, is the same for all."""
+
+RATES = (3e-4, 1e-3, 3e-3)
+TUNING_SEED = 1000
+
+
+@dataclass(frozen=True)
+class World:
+    """What is trained on.
+
+    Attributes:
+        describes: In words, for the table.
+        settings: Options of the training.
+        compute: Budget of each run, in units of one environment step.
+    """
+
+    describes: str
+    settings: Mapping[str, Setting]
+    compute: float
+
+
+WORLDS = {
+    "short": World(
+        "ALFWorld, eight generated easy houses, 20 steps, evaluated on the houses trained on",
+        {
+            "world.arguments": (
+                "source=synthetic",
+                "difficulty=easy",
+                'task_types=["pick_and_place_simple"]',
+                "max_episode_steps=20",
+            ),
+            "world.held-out": ("split=train",),
+            "world.train-tasks": 8,
+            "world.eval-tasks": 8,
+            "world.eval-episodes": 4,
+            "cloning.steps": 120,
+            "cloning.tasks": 300,
+            "tree.per-update": 4,
+            "eval-every": 5,
+        },
+        compute=150_000.0,
+    ),
+    "long": World(
+        "ALFWorld, eight generated houses with a long routine first, 34 steps, evaluated on the "
+        "houses trained on",
+        {
+            "world.arguments": (
+                "source=synthetic",
+                "difficulty=long",
+                'task_types=["pick_and_place_simple"]',
+                "max_episode_steps=34",
+            ),
+            "world.held-out": ("split=train",),
+            "world.train-tasks": 8,
+            "world.eval-tasks": 8,
+            "world.eval-episodes": 4,
+            "cloning.steps": 60,
+            "cloning.tasks": 8,
+            "cloning.detour": 0,
+            "tree.per-update": 3,
+            "eval-every": 8,
+        },
+        compute=150_000.0,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Which runs there are, and where they lie."""
+
+    out: Path
+    worlds: Sequence[str]
+    methods: Sequence[str]
+    rates: Sequence[float]
+    seeds: int
+    compute: float | None
+
+    def job(self, world: str, method: str, rate: float, seed: int) -> Job:
+        """One training run."""
+        settings = {**WORLDS[world].settings, **METHODS[method], "learning.rate": rate}
+        return Job(
+            name=f"{world} {method} {rate:g}",
+            folder=self.out / world / method / f"rate-{rate:g}" / f"seed-{seed}",
+            seed=seed,
+            budget=self.compute or WORLDS[world].compute,
+            settings=settings,
+        )
+
+    def tuning(self) -> list[Job]:
+        """The runs that learning rates are chosen by."""
+        return [
+            self.job(world, method, rate, TUNING_SEED)
+            for world in self.worlds
+            for rate in self.rates
+            for method in self.methods
+        ]
+
+    def best_rate(self, world: str, method: str) -> float:
+        """The rate whose tuning run has the largest area under its success curve."""
+        return max(self.rates, key=lambda rate: self.tuned_area(world, method, rate))
+
+    def tuned_area(self, world: str, method: str, rate: float) -> float:
+        """Mean success of a tuning run over its compute."""
+        return area(load_run(self.job(world, method, rate, TUNING_SEED).folder))
+
+    def rounds(self) -> Iterator[list[Job]]:
+        """The runs that are compared, one seed of everything at a time."""
+        for seed in range(self.seeds):
+            yield [
+                self.job(world, method, self.best_rate(world, method), seed)
+                for world in self.worlds
+                for method in self.methods
+            ]
+
+
+def train(study: Study, *, minutes: float, at_once: int) -> bool:
+    """Train what is not finished, until it is or the time is up; whether it is."""
+    deadline = time.monotonic() + 60 * minutes
+    if not train_all(study.tuning(), at_once=at_once, deadline=deadline):
+        return False
+    return all(train_all(jobs, at_once=at_once, deadline=deadline) for jobs in study.rounds())
+
+
+def compared(study: Study, world: str) -> dict[str, list[Run]]:
+    """The finished runs of every method in a world: those of the seeds that all methods have."""
+    found = {method: finished(study, world, method) for method in study.methods}
+    common = set.intersection(*({run.seed for run in runs} for runs in found.values()))
+    return {method: [r for r in runs if r.seed in common] for method, runs in found.items()}
+
+
+def finished(study: Study, world: str, method: str) -> list[Run]:
+    """The finished runs of a method, named after it."""
+    rate = study.best_rate(world, method)
+    jobs = [study.job(world, method, rate, seed) for seed in range(study.seeds)]
+    return [replace(load_run(job.folder), algo=method) for job in jobs if job.finished()]
+
+
+def summary(study: Study, world: str, groups: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
+    """The numbers of the table for one world."""
+    rows = {method: row(runs) for method, runs in groups.items()}
+    free = [method for method in ("rloo", "grpo") if method in rows]
+    if free:
+        goal = max(rows[method]["final"]["mean"] for method in free)
+        for method, runs in groups.items():
+            rows[method]["updates_to_best_critic_free_final"] = updates_to(runs, goal)
+            rows[method]["compute_to_best_critic_free_final"] = compute_to(runs, goal)
+    return {
+        "describes": WORLDS[world].describes,
+        "compute": study.compute or WORLDS[world].compute,
+        "rates": {method: study.best_rate(world, method) for method in groups},
+        "tuning": {
+            method: {f"{rate:g}": study.tuned_area(world, method, rate) for rate in study.rates}
+            for method in groups
+        },
+        "methods": rows,
+    }
+
+
+def row(runs: Sequence[Run]) -> dict[str, Any]:
+    """One method in one world; intervals hold 90 % of Student's t over seeds."""
+    curves = [run.points("eval_success") for run in runs]
+    products = [product for run in runs if (product := variance_times_cost(run)) is not None]
+    return {
+        "seeds": [run.seed for run in runs],
+        "start": asdict(interval([curve.y[0] for curve in curves])),
+        "final": asdict(interval([final(run) for run in runs])),
+        "area": asdict(interval([area(run) for run in runs])),
+        "updates": statistics.fmean(run.updates[-1].update for run in runs),
+        "gradient_variance_times_cost": asdict(interval(products)) if products else None,
+    }
+
+
+def final(run: Run) -> float:
+    """Success at the end: the mean of the last three evaluations, since one is noisy."""
+    return statistics.fmean(run.points("eval_success").y[-3:])
+
+
+def area(run: Run) -> float:
+    """Mean success over the compute of a run."""
+    return area_under(run.points("eval_success"), end=run.budget)
+
+
+def variance_times_cost(run: Run) -> float | None:
+    """Mean over the updates of gradient variance times what a tree costs."""
+    products = [
+        row.grad_variance * row.grad_cost
+        for row in run.updates
+        if row.grad_variance is not None and row.grad_cost is not None
+    ]
+    return statistics.fmean(products) if products else None
+
+
+def updates_to(runs: Sequence[Run], goal: float) -> float | None:
+    """Updates until the mean curve over seeds stays no longer below a success."""
+    counts = [{row.compute: row.update for row in run.updates} for run in runs]
+    reached = compute_to(runs, goal)
+    if reached is None:
+        return None
+    return statistics.fmean(
+        max((update for spent, update in count.items() if spent <= reached), default=0)
+        for count in counts
+    )
+
+
+def compute_to(runs: Sequence[Run], goal: float) -> float | None:
+    """Compute at which the mean curve over seeds first reaches a success; None if never."""
+    mean = band([run.points("eval_success").smoothed(3) for run in runs])
+    if mean is None:
+        return None
+    return next((x for x, y in zip(mean.x, mean.mean, strict=True) if y >= goal), None)
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """The result as Markdown."""
+    lines = []
+    for world, result in found["worlds"].items():
+        lines += [f"### {world}", "", f"{result['describes']}; {result['compute']:,.0f} units.", ""]
+        lines.append(
+            "| method | rate | seeds | start | final | mean over compute | variance × cost | "  # noqa: RUF001
+            "compute to match |"
+        )
+        lines.append("|---|---|---|---|---|---|---|---|")
+        for method, one in result["methods"].items():
+            reached = one.get("compute_to_best_critic_free_final")
+            cells = [
+                method,
+                f"{result['rates'][method]:g}",
+                str(len(one["seeds"])),
+                percent(one["start"]),
+                percent(one["final"]),
+                percent(one["area"]),
+                number(one["gradient_variance_times_cost"]),
+                "never" if reached is None else f"{reached:,.0f}",
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    made = found["made"]
+    lines.append(f"`{made['command']}`, commit {made['commit']}, {made['machine']}.")
+    return "\n".join(lines) + "\n"
+
+
+def percent(value: Mapping[str, Any]) -> str:
+    """A share and its 90 % interval."""
+    whole = Interval(**value)
+    text = f"{100 * whole.mean:.1f} %"
+    if whole.margin is None:
+        return text
+    return f"{text} ({100 * max(0.0, whole.low):.1f}–{100 * min(1.0, whole.high):.1f})"  # noqa: RUF001
+
+
+def number(value: Mapping[str, Any] | None) -> str:
+    """A number and how far its 90 % interval reaches."""
+    if value is None:
+        return "–"  # noqa: RUF001
+    margin = value["margin"]
+    return f"{value['mean']:,.0f}" + ("" if margin is None else f" ± {margin:,.0f}")
+
+
+def write(study: Study, results: Path, command: str) -> bool:
+    """Write down what is finished; whether anything is."""
+    worlds = {}
+    for world in study.worlds:
+        if not all(job.finished() for job in study.tuning() if f"/{world}/" in str(job.folder)):
+            continue
+        groups = compared(study, world)
+        if all(groups.values()):
+            worlds[world] = summary(study, world, groups)
+            runs = [run for each in groups.values() for run in each]
+            write_report(runs, results / f"learning-{world}", command=command)
+    if not worlds:
+        return False
+    found = {
+        "made": {"command": command, "commit": commit(), "machine": machine()},
+        "worlds": worlds,
+    }
+    results.mkdir(parents=True, exist_ok=True)
+    (results / "learning.json").write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+    (results / "learning.md").write_text("# Learning curves\n\n" + table(found), "utf-8")
+    return True
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--budget", type=float, default=120.0, help="minutes, after which it stops")
+    parser.add_argument("--compute", type=float, help="of each run, instead of the world's own")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out/learning"))
+    parser.add_argument("--results", type=Path, default=Path("docs/results"))
+    parser.add_argument("--worlds", nargs="+", choices=list(WORLDS), default=list(WORLDS))
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--rates", nargs="+", type=float, default=list(RATES))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--at-once", type=int, default=2, help="runs at the same time")
+    return parser.parse_args(given)
+
+
+def main() -> int:
+    """Train, and write down what is finished."""
+    args = arguments()
+    study = Study(args.out, args.worlds, args.methods, args.rates, args.seeds, args.compute)
+    complete = train(study, minutes=args.budget, at_once=args.at_once)
+    command = shlex.join(["python", "-m", "benchmarks.learning", *sys.argv[1:]])
+    if not write(study, args.results, command):
+        print("no world has a seed of every method yet: the same command goes on from here")
+    elif not complete:
+        print(f"the time is up: {args.results} has what is finished, the same command goes on")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
