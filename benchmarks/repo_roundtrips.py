@@ -35,20 +35,23 @@ KINDS = {
 ACT = r"""
 import hashlib, json, os, random, shutil, socket, stat, sys
 
+def change(path, mode):  # a pipe that nobody reads is refused, not waited for
+    return open(path, mode, opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK))
+
 def act(kind, one, two, number, big):
     dice = random.Random(number)
     parent = os.path.dirname(one)
     if kind in ("write", "big", "sparse", "fifo", "socket", "symlink", "link", "folder"):
         os.makedirs(parent, exist_ok=True)
     if kind == "write":
-        with open(one, "wb") as file: file.write(dice.randbytes(dice.randrange(20000)))
+        with change(one, "wb") as file: file.write(dice.randbytes(dice.randrange(20000)))
     elif kind == "big":
-        with open(one, "wb") as file:
+        with change(one, "wb") as file:
             for _ in range(big): file.write(dice.randbytes(1024) * 1024)
     elif kind == "append":
-        with open(one, "ab") as file: file.write(dice.randbytes(100))
+        with change(one, "ab") as file: file.write(dice.randbytes(100))
     elif kind == "patch":
-        with open(one, "r+b") as file: file.seek(dice.randrange(5000)); file.write(b"patched")
+        with change(one, "r+b") as file: file.seek(dice.randrange(5000)); file.write(b"patched")
     elif kind == "folder": os.mkdir(one)
     elif kind == "rename":
         os.makedirs(os.path.dirname(two), exist_ok=True)
@@ -69,7 +72,7 @@ def act(kind, one, two, number, big):
         if kind == "replace" and was_folder: open(one, "w").write("was a folder")
         elif kind == "replace": os.mkdir(one); open(one + "/inside", "w").write("was a file")
     elif kind == "sparse":
-        with open(one, "wb") as file:
+        with change(one, "wb") as file:
             file.truncate(dice.randrange(50_000_000))
             file.seek(dice.randrange(40_000_000)); file.write(dice.randbytes(9000))
     elif kind == "attribute": os.setxattr(one, "user.note", dice.randbytes(20))
@@ -219,7 +222,7 @@ def act(sandbox: OverlaySandbox, shell: str, operations: list[Any]) -> str:
     command = f'{shell}\n{python} -c "$ACT" 2>&1'
     done = sandbox.run(f"ACT={quoted(ACT)}; {command}; unset ACT", stdin=given, output=10**8)
     if done.timed_out or done.truncated or "Traceback" in done.output:
-        raise RuntimeError(f"the listing failed: {done.output[-2000:]}")
+        raise RuntimeError(f"the listing failed: {done.limits_reached} {done.output[-2000:]}")
     return done.output
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -168,6 +170,32 @@ def test_linked_files_are_found_and_carried(tmp_path):
     assert not (upper / "a").samefile(lower / "a")
     assert (upper / "d").stat().st_mtime_ns == (lower / "d").stat().st_mtime_ns
     assert not (upper / "alone").exists()
+
+
+def test_what_is_no_file_is_carried_under_all_its_names_too(tmp_path):
+    lower, upper = tmp_path / "lower", tmp_path / "upper"
+    lower.mkdir()
+    upper.mkdir()
+    (lower / "link").symlink_to("nowhere")
+    os.mkfifo(lower / "pipe", 0o640)
+    os.mknod(lower / "socket", stat.S_IFSOCK | 0o755)
+    for name in ("link", "pipe", "socket"):
+        os.link(lower / name, lower / f"{name} again", follow_symlinks=False)
+    groups = links.linked_groups(lower)
+    assert sorted(groups) == [[name, f"{name} again"] for name in ("link", "pipe", "socket")]
+    links.carry_links(lower, upper, groups)
+    for name in ("link", "pipe", "socket"):
+        there, here = (lower / name).lstat(), (upper / name).lstat()
+        assert (here.st_mode, here.st_nlink) == (there.st_mode, 2)
+        assert here.st_ino == (upper / f"{name} again").lstat().st_ino
+
+
+def test_marks_of_what_is_deleted_are_no_links(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root can make the marks of a privileged overlay")
+    layers.make_whiteout(tmp_path / "gone")
+    os.link(tmp_path / "gone", tmp_path / "gone too")  # as the kernel does, to save nodes
+    assert links.linked_groups(tmp_path) == []
 
 
 class TestPlaces:

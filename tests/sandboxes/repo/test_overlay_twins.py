@@ -21,3 +21,17 @@ def test_forks_differ_in_nothing_from_a_twin(backend, base_cache, tmp_path_facto
     result = compare(backend, base, rounds=20, seed=seed, big_mib=2)
     assert result["differences"] == []
     assert result["rounds"] == 20
+
+
+def test_names_given_after_a_snapshot_are_names_of_the_same_thing(backend, base_cache, tmp_path):
+    """A link, a FIFO and a socket too, which an overlay copies up under one name."""
+    base = make_base(tmp_path, base_cache)
+    with backend.create(base) as sandbox:
+        sandbox.run(
+            "cd /repo; ln -s nowhere link; mkfifo pipe; "
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'; "
+            "for n in link pipe socket; do ln -P $n $n.2; done"
+        )
+        sandbox.snapshot()
+        done = sandbox.run("for n in link pipe socket; do ln -P $n $n.3; stat -c %h $n.?; done")
+        assert done.output.split() == ["3", "3"] * 3

@@ -121,17 +121,7 @@ class Merge:
             if first is not target:
                 os.link(first, target, follow_symlinks=False)
                 return
-        if stat.S_ISLNK(status.st_mode):
-            target.symlink_to(source.readlink())
-        elif stat.S_ISREG(status.st_mode):
-            copy_file(source, target)
-        else:  # a FIFO or a socket; a sandbox cannot make devices
-            os.mknod(target, status.st_mode)
-        copy_owner(status, target)
-        if not stat.S_ISLNK(status.st_mode):
-            copy_attributes(source, target)
-            target.chmod(stat.S_IMODE(status.st_mode))
-        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)
+        copy_node(source, target, status)
 
     def _make_folders(self, name: str) -> None:
         """Make a folder, and those above it."""
@@ -167,6 +157,21 @@ def _above(name: str) -> Iterator[str]:
     while above:
         yield above
         above = above.rpartition("/")[0]
+
+
+def copy_node(source: Path, target: Path, status: os.stat_result) -> None:
+    """Copy what is no folder: a file, a link, a FIFO or a socket; a sandbox cannot make devices."""
+    if stat.S_ISLNK(status.st_mode):
+        target.symlink_to(source.readlink())
+    elif stat.S_ISREG(status.st_mode):
+        copy_file(source, target)
+    else:
+        os.mknod(target, status.st_mode)
+    copy_owner(status, target)
+    if not stat.S_ISLNK(status.st_mode):
+        copy_attributes(source, target)
+        target.chmod(stat.S_IMODE(status.st_mode))
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)
 
 
 def copy_file(source: Path, target: Path) -> None:

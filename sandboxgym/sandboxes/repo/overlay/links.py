@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sandboxgym.sandboxes.repo.overlay import trees
-from sandboxgym.sandboxes.repo.overlay.layers import copy_attributes, copy_file, copy_owner
+from sandboxgym.sandboxes.repo.overlay.layers import copy_attributes, copy_node, copy_owner
 
 
 def linked_groups(folder: Path) -> list[list[str]]:
-    """Names of the files in a folder that have several, those of one file together."""
+    """Names of what has several in a folder, those of one file, link, FIFO or socket together."""
     groups: dict[tuple[int, int], list[str]] = {}
     for name, entry in trees.walk(folder):
-        if not entry.is_file(follow_symlinks=False):
-            continue
         status = entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode) or stat.S_ISCHR(status.st_mode):
+            continue  # character devices are the overlay's own marks of what is deleted
         if status.st_nlink > 1:
             groups.setdefault((status.st_dev, status.st_ino), []).append(name)
     return [sorted(names) for names in groups.values() if len(names) > 1]
@@ -34,14 +34,9 @@ def carry_links(lower: Path, upper: Path, groups: Sequence[Sequence[str]]) -> No
         for name in (first, *others):
             _make_folders(lower, upper, name)
         source, target = lower / first, upper / first
-        status = source.lstat()
-        copy_file(source, target)
-        copy_owner(status, target)
-        copy_attributes(source, target)
-        target.chmod(stat.S_IMODE(status.st_mode))
-        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+        copy_node(source, target, source.lstat())
         for name in others:
-            os.link(target, upper / name)
+            os.link(target, upper / name, follow_symlinks=False)
     for parent, _, _ in os.walk(upper, topdown=False):  # making entries has changed their times
         status = (lower / Path(parent).relative_to(upper)).lstat()
         os.utime(parent, ns=(status.st_atime_ns, status.st_mtime_ns))
