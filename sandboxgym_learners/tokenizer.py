@@ -1,16 +1,17 @@
-"""A word-level tokenizer for the tiny policy, its vocabulary taken from texts of the world."""
+"""Tokenizers of tiny policies: words, for scoring commands, and bytes, for writing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
+from tokenizers import Tokenizer, decoders
+from tokenizers.models import BPE, WordLevel
 from tokenizers.normalizers import Lowercase
-from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.pre_tokenizers import BertPreTokenizer, ByteLevel
 from transformers import PreTrainedTokenizerFast
 
 PAD, UNKNOWN, END = "<pad>", "<unk>", "<end>"
+TURN, TURN_END = "<|im_start|>", "<|im_end|>"
 
 _NUMBERS = [str(number) for number in range(100)]
 
@@ -31,4 +32,17 @@ def build_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     tokenizer.pre_tokenizer = splitter
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer, pad_token=PAD, unk_token=UNKNOWN, eos_token=END
+    )
+
+
+def byte_tokenizer() -> PreTrainedTokenizerFast:
+    """Make a tokenizer of single bytes, with the marks of a chat: it reads and writes any text."""
+    letters = [PAD, TURN, TURN_END, *sorted(ByteLevel.alphabet())]
+    vocabulary = {letter: index for index, letter in enumerate(letters)}
+    tokenizer = Tokenizer(BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([PAD, TURN, TURN_END])
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer, pad_token=PAD, eos_token=TURN_END
     )

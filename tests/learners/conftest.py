@@ -4,12 +4,17 @@ import copy
 
 import pytest
 import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
 
+from sandboxgym_learners.chat import end_tokens
 from sandboxgym_learners.cloning import clone
 from sandboxgym_learners.config import CloningConfig
+from sandboxgym_learners.engines.huggingface import HuggingFaceEngine
 from sandboxgym_learners.prompts import PromptFormat
 from sandboxgym_learners.scoring import ScoringPolicy
+from sandboxgym_learners.tokenizer import byte_tokenizer
 from sandboxgym_learners.worlds import WorldConfig, demonstrations, sample_texts
+from sandboxgym_learners.writing import WritingConfig, WritingPolicy
 
 ERRANDS = WorldConfig(
     env="tests.learners.errands:tests/Errands-v0",
@@ -49,3 +54,30 @@ def cloned(errand_texts) -> ScoringPolicy:
 @pytest.fixture
 def policy(cloned) -> ScoringPolicy:
     return ScoringPolicy(copy.deepcopy(cloned.model), cloned.tokenizer)
+
+
+@pytest.fixture(scope="session")
+def chat_model():
+    """A tiny model with random weights that reads and writes bytes."""
+    tokenizer = byte_tokenizer()
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        tie_word_embeddings=True,
+        initializer_range=0.1,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    torch.manual_seed(0)
+    return Qwen2ForCausalLM(config).eval(), tokenizer
+
+
+@pytest.fixture
+def writer(chat_model) -> WritingPolicy:
+    model, tokenizer = copy.deepcopy(chat_model[0]), chat_model[1]
+    engine = HuggingFaceEngine(model, ends=end_tokens(model, tokenizer), pad=0)
+    return WritingPolicy(model, tokenizer, engine, WritingConfig(tokens=12, prompt_tokens=1200))
