@@ -11,7 +11,6 @@ the owner asks again. That is half the cost of one of Ray's streams.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import deque
 from collections.abc import Iterable
@@ -42,8 +41,8 @@ class RayBackend:
     pool is closed.
 
     Args:
-        address: Of the cluster; None is the one that the variable RAY_ADDRESS names, and where it
-            names none, Ray is started on this machine.
+        address: Of the cluster; None is the one that the variable RAY_ADDRESS names, or that runs
+            on this machine, and where there is none, Ray is started here.
         **options: Of each actor, as for Ray's `options`: `num_cpus`, `resources`, `runtime_env` ...
             By default, an actor takes up no processor of Ray's account, and actors are spread over
             the nodes.
@@ -55,7 +54,7 @@ class RayBackend:
         if self._connected:
             ray.init(address)
         spread = {"scheduling_strategy": "SPREAD", **options}
-        self._actors = ray.remote(concurrency_groups={_ASIDE: 2})(Station).options(**spread)
+        self._actors = ray.remote(concurrency_groups={_ASIDE: 1})(Station).options(**spread)
         self._links: set[RayLink] = set()
 
     def cores(self) -> int:
@@ -107,24 +106,16 @@ class RayLink:
         actor: The actor.
         calls: What it was asked and has not answered.
         lost: Why there will be nothing more from it.
+        where: Where the worker runs, once it has greeted.
     """
 
     def __init__(self, actor: Any, makers: bytes, all_links: set[RayLink]) -> None:
         self.actor = actor
         self.calls: deque[Any] = deque([actor.begin.remote(makers)])
         self.lost: str | None = None
+        self.where: Whereabouts | None = None
         self._all = all_links
         self._awaited = 1  # answers; the greeting is the first
-        self._place = actor.where.remote()  # answered after the greeting
-        self._where: Whereabouts | None = None
-
-    @property
-    def where(self) -> Whereabouts | None:
-        """Where the worker runs, once that is known."""
-        if self._where is None and ray.wait([self._place], timeout=0)[0]:
-            with contextlib.suppress(RayError):  # `arrived` tells of that
-                self._where = ray.get(self._place)
-        return self._where
 
     def send(self, orders: list[Any]) -> None:
         """Call the actor."""
@@ -136,11 +127,14 @@ class RayLink:
         answers: list[Any] = []
         while self.lost is None and self.calls and ray.wait([self.calls[0]], timeout=0)[0]:
             try:
-                answers += ray.get(self.calls.popleft())
+                found = ray.get(self.calls.popleft())
+                if self.where is None:
+                    self.where, found = found
+                answers += found
             except RayError as error:
                 self.lost = _reason(error)
         self._awaited -= len(answers)
-        if answers and self._awaited and not self.calls:
+        if self.lost is None and self._awaited and not self.calls:
             self.calls.append(self.actor.answer.remote([]))
         if self.lost is not None and not answers:
             raise WorkerLostError(self.lost)
@@ -168,10 +162,11 @@ class Station:
         self._open = 1  # answers that the worker owes; the greeting is the first
         self._fetches: set[int] = set()
 
-    def begin(self, makers: bytes) -> list[Any]:
-        """Start the worker; its greeting."""
+    def begin(self, makers: bytes) -> tuple[Whereabouts, list[Any]]:
+        """Start the worker: where it runs, and its greeting."""
         self._link = self._backend.start(makers)
-        return self.answer([])
+        node = ray.get_runtime_context().get_node_id()
+        return Whereabouts(node, self._link.pid), self.answer([])
 
     def answer(self, orders: list[Any]) -> list[Any]:
         """Give orders to the worker, and return the next of its answers, to these or others.
@@ -192,11 +187,6 @@ class Station:
             if answers:
                 return [self._stored(*one) for one in answers]
         return []
-
-    def where(self) -> Whereabouts:
-        """The node, and the worker's process."""
-        assert self._link is not None
-        return Whereabouts(ray.get_runtime_context().get_node_id(), self._link.pid)
 
     def end(self) -> str:
         """End the worker, whatever it is at; how it ended."""
