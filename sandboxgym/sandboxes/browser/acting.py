@@ -53,8 +53,13 @@ class Actor:
         Raises:
             ImpossibleActionError: It cannot be done.
         """
+        doing = _DOING[action.name]
         try:
-            await _DOING[action.name](self, action, nodes)
+            if doing in _GOING:
+                await doing(self, action, nodes)
+                return
+            with self.tab.traffic.no_document():  # all of it is done to one document
+                await doing(self, action, nodes)
         except keys.UnknownKeyError as error:
             raise ImpossibleActionError(str(error)) from None
 
@@ -406,3 +411,4 @@ _DOING: dict[str, Doing] = {
     "keyboard_type": _keyboard_type,
     "keyboard_insert_text": _insert_text,
 }
+_GOING = frozenset({_goto, _noop})  # in which documents come

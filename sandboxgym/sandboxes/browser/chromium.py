@@ -69,6 +69,10 @@ FLAGS = (
             # It holds loading back after an input until a frame was shown; we draw none while
             # something is loading.
             "DeferRendererTasksAfterInput",
+            # What a document is shown in is made anew for each document, and a process is kept
+            # ready beside; both together double what going to a page costs.
+            "RenderDocument",
+            "SpareRendererForSitePerProcess",
             "Translate",
             "OptimizationHints",
             "MediaRouter",

@@ -68,9 +68,9 @@ class Pool:
     async def _quiet(self) -> None:
         """Wait for a moment at which nobody waits for the browser, but not for ever."""
         now = asyncio.get_running_loop().time
-        begun = now()
+        begun = now()  # by whoever took the last one, and has more to ask for
         while now() - begun < _PATIENCE_S:
-            left = self._browser.connection.last_used + _QUIET_S - now()
+            left = max(begun, self._browser.connection.last_used) + _QUIET_S - now()
             if left <= 0:
                 return
             await asyncio.sleep(left)

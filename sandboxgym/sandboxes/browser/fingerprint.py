@@ -17,6 +17,7 @@ from sandboxgym.sandboxes.browser.scripts import script
 from sandboxgym.sandboxes.browser.tab import Tab
 
 PROBE = f"({script('probe.js')})()"
+_STATE = "JSON.stringify(history.state)"
 
 
 async def read_nodes(tab: Tab) -> tuple[str, list[Node]]:
@@ -37,8 +38,22 @@ async def read_nodes(tab: Tab) -> tuple[str, list[Node]]:
 async def probe(tab: Tab) -> list[dict[str, Any]]:
     """What `probe.js` finds in each frame of a tab."""
     _, frames = await _frames(tab)
-    found = await asyncio.gather(*(tab.evaluate(PROBE, frame_id=frame) for frame in frames))
-    return list(found)
+    state, *found = await asyncio.gather(
+        _history_state(tab), *(tab.evaluate(PROBE, frame_id=frame) for frame in frames)
+    )
+    return [{**found[0], "state": state}, *found[1:]]
+
+
+async def _history_state(tab: Tab) -> str:
+    """The state that the main document's entry in the history has, as JSON.
+
+    It is asked for in the page's own world: asked for elsewhere, Chromium would from then on give
+    the page an older one. What of the page's would do anything when it is asked is not called.
+    """
+    found = await tab.cdp.send(
+        "Runtime.evaluate", expression=_STATE, returnByValue=True, throwOnSideEffect=True
+    )
+    return str(found["result"].get("value", found["result"].get("className", "")))
 
 
 def cookies_seen(cookies: list[dict[str, Any]]) -> list[list[Any]]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
@@ -67,6 +68,8 @@ class Traffic:
         self.fault: BrowserError | None = None
         self.endless: Callable[[PageLimitError], None] | None = None
         self._turn = turn
+        self._free = asyncio.Event()  # documents are answered
+        self._free.set()
         self._asked = 0
         self._navigation = ""  # Chromium's type of the one that is under way
         self._redirects = 0
@@ -96,6 +99,18 @@ class Traffic:
         self.fault = None
         self._asked = 0
 
+    @contextlib.contextmanager
+    def no_document(self) -> Iterator[None]:
+        """Bring the tab no document meanwhile.
+
+        Between the two halves of a double click there is time enough for one to come or not.
+        """
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
+
     def refuse(self, what: str) -> None:
         """Note something that was refused; the same thing once."""
         what = _BLOB.sub(r"\1", what)
@@ -116,6 +131,10 @@ class Traffic:
         request = _request(params)
         navigates = params["resourceType"] == "Document" and params.get("frameId") == main_frame
         try:
+            if navigates and not self._free.is_set():
+                await self._free.wait()
+                if not await _wanted(cdp, params["requestId"]):
+                    return
             async with self._turn:
                 if navigates and self._redirects == 0:
                     await self.recorder.asked(cdp, request, self._navigation)
@@ -222,6 +241,15 @@ def _request(params: dict[str, Any]) -> Request:
         headers["content-type"] = headers["content-type"].replace(drawn[1], BOUNDARY)
         body = body.replace(drawn[1].encode(), BOUNDARY.encode())
     return Request(asked["method"], urldefrag(asked["url"]).url, headers, body)
+
+
+async def _wanted(cdp: CDPSession, request_id: str) -> bool:
+    """Whether a request still waits for its answer; the page may have asked for another since."""
+    try:
+        await cdp.send("Fetch.getResponseBody", requestId=request_id)
+    except ProtocolError as error:  # in any case: there is no response yet
+        return "Invalid InterceptionId" not in error.reason
+    return True
 
 
 def _is_file(response: Response) -> bool:

@@ -61,7 +61,9 @@
 
   let focus = document.activeElement;
   while (focus && focus.shadowRoot && focus.shadowRoot.activeElement) focus = focus.shadowRoot.activeElement;
-  const selection = getSelection();
+  // Not `anchorNode` and the like: Chromium keeps a range from the first time that it is asked for
+  // these, and from then on what a page does to its nodes moves the selection in another way.
+  const [selected] = getSelection()?.getComposedRanges() ?? [];
   const hovered = [...document.querySelectorAll(":hover")].pop();
   const animations = document.getAnimations().map(animation => [
     animation.animationName || animation.transitionProperty || animation.id,
@@ -74,7 +76,7 @@
     title: document.title,
     ready: document.readyState,
     name: window.name,
-    history: [history.length, attempt(() => JSON.stringify(history.state))],
+    history: history.length,
     markup: hash(text),
     markup_length: text.length,
     scroll: scrolled,
@@ -85,8 +87,8 @@
     focused: document.hasFocus(),
     hover: path(hovered),
     pressed: path([...document.querySelectorAll(":active")].pop()),
-    selection: selection && selection.anchorNode
-      ? [path(selection.anchorNode), selection.anchorOffset, path(selection.focusNode), selection.focusOffset]
+    selection: selected
+      ? [path(selected.startContainer), selected.startOffset, path(selected.endContainer), selected.endOffset, getSelection().direction]
       : null,
     animations,
     cookies: attempt(() => document.cookie),

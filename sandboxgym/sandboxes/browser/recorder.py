@@ -45,7 +45,8 @@ class Start:
         storage: Of the tab and the origin: pairs under "local" and "session", and the window's
             "name".
         databases: What `indexeddb.js` dumped.
-        mouse: Where the mouse was. A new document does not know, until it moves.
+        mouse: Where the mouse was.
+        pointer: Where the tab believes it to be; [] if it was never over this tab.
     """
 
     time: float = 0.0
@@ -57,6 +58,7 @@ class Start:
     storage: dict[str, Any] = field(default_factory=dict)
     databases: list[dict[str, Any]] = field(default_factory=list)
     mouse: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    pointer: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -203,8 +205,8 @@ class Recorder:
 
     def brought_no_document(self, url: str) -> None:
         """What was served last turned out to be a file."""
-        exchanges = self.story.exchanges
-        if exchanges and exchanges[-1].request.url == url:
+        exchanges, begun = self.story.exchanges, bool(self.story.start.storage)
+        if exchanges and exchanges[-1].request.url == url and not begun:
             self._go_on_with_the_last()
 
     def found(self, payload: str) -> None:

@@ -304,7 +304,8 @@ class Session:
         tab = self.active
         if self.tabs != [tab] or tab.opener is not None or self._arriving or not self.hands.empty:
             return None
-        return Start(time=tab.clock.told, mouse=[self.hands.x, self.hands.y])
+        mouse = [self.hands.x, self.hands.y]
+        return Start(time=tab.clock.told, mouse=mouse, pointer=list(tab.pointer))
 
     async def close(self) -> None:
         """End all its pages and forget what they stored."""

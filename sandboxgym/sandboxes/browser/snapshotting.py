@@ -159,6 +159,10 @@ async def _set_the_stage(session: Session, start: Start) -> None:
     # The first is the empty tab itself. What is opened where it is already replaces it.
     await tab.pass_through([*start.history[1:], *([start.url] if start.replaces else [])])
     session.hands.x, session.hands.y = start.mouse
+    if start.pointer:  # Chromium lets no mouse in before an empty page has loaded and was drawn
+        await session.advance(session.now)
+        await tab.frames.draw_next()
+        await tab.mouse("mouseMoved", *start.pointer)
     if start.databases:
         await session.set_databases(start.databases)
     if start.storage:

@@ -63,6 +63,7 @@ class Tab:
         refused: What it was refused since the last action began, each with the reason.
         workers: Its workers.
         ended: Whether its session is done with it.
+        pointer: Where the mouse was last over it; [] if it never was. New documents know.
         traversals: How far the page wants to go in its history; `traverse` does it.
         file_chooser: The backend node id of the `<input type=file>` whose dialog the page opened
             last, or None; dialogs are never shown, `DOM.setFileInputFiles` fills it.
@@ -92,6 +93,7 @@ class Tab:
         self.loading = Loading(cdp)
         self.traversals: list[int] = []
         self.ended = False
+        self.pointer: list[float] = []
         self._fail = fail
         self._first_script = self._chance_script = ""  # by Chromium's names
         cdp.on("Page.frameNavigated", self._navigated)
@@ -266,6 +268,7 @@ class Tab:
 
     async def mouse(self, kind: str, x: float, y: float, **params: Any) -> None:
         """`Input.dispatchMouseEvent`. What a wheel does comes with the next frames."""
+        self.pointer = [x, y]
         done = self.cdp.post("Input.dispatchMouseEvent", type=kind, x=x, y=y, **params)
         if kind in ("mouseMoved", "mouseWheel"):
             # Chromium keeps moves and wheels for the next frame, but passes them on before any
