@@ -17,15 +17,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-import sandboxgym as sg
 from sandboxgym_learners.branching import BranchRule
+from sandboxgym_learners.faces import TEXT, Face, WorldError
 from sandboxgym_learners.policy import Act, Outlook, Policy, Query
 from sandboxgym_learners.prompts import Episode, PromptFormat
+from sandboxgym_learners.stages import HereStage, PoolStage, Stage, Stepped
 from sandboxgym_learners.tree import Group, Segment, Step
-from sandboxgym_learners.worlds import TextEnv, commands, start
+from sandboxgym_learners.worlds import TextEnv, commands
 
 
 @dataclass(slots=True)
@@ -55,17 +57,17 @@ class Lane:
 
     Attributes:
         key: Its place: tree, root, and for a fork the depth and its number among the siblings.
-        env: Its environment.
+        env: The number of its environment on the stage.
         rng: Where its actions come from.
         episode: What it has seen and done.
-        commands: What it can do now.
+        commands: What it can do now, where the environment says so.
         segment: Where its decisions are written.
         backbone: Whether it may branch.
         branches: The depths at which it has branched.
     """
 
     key: tuple[int, ...]
-    env: TextEnv
+    env: int
     rng: np.random.Generator
     episode: Episode
     commands: tuple[str, ...]
@@ -79,27 +81,6 @@ class Lane:
         return len(self.episode.actions)
 
 
-class EnvPool:
-    """Environments that are not in use, kept for the next restore."""
-
-    def __init__(self, make: Callable[[], TextEnv]) -> None:
-        self._make = make
-        self._idle: list[TextEnv] = []
-
-    def take(self) -> TextEnv:
-        """An environment in whatever state it was left."""
-        return self._idle.pop() if self._idle else self._make()
-
-    def put_back(self, env: TextEnv) -> None:
-        """Make an environment available again."""
-        self._idle.append(env)
-
-    def close(self) -> None:
-        """Close the environments that are not in use."""
-        while self._idle:
-            self._idle.pop().close()
-
-
 class Collector:
     """Collects trees with a policy in one kind of environment.
 
@@ -107,11 +88,38 @@ class Collector:
         costs: What it has cost since the collector was made.
     """
 
-    def __init__(self, policy: Policy, make_env: Callable[[], TextEnv], form: PromptFormat) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        make_env: Callable[[], TextEnv],
+        form: PromptFormat,
+        face: Face = TEXT,
+        *,
+        workers: int = 0,
+        lanes: int = 64,
+    ) -> None:
+        """Collect with `policy`.
+
+        Args:
+            policy: Who acts.
+            make_env: Makes an environment.
+            form: What a prompt has in it.
+            face: How to talk to the environment.
+            workers: Processes that step environments at once; 0 to step them here.
+            lanes: Environments in these processes: the most episodes that go on at once.
+        """
         self.policy = policy
         self.form = form
-        self.pool = EnvPool(make_env)
+        self.face = face
+        self.lanes = lanes if workers else None
+        self.stage: Stage = (
+            PoolStage(make_env, lanes=lanes, workers=workers) if workers else HereStage(make_env)
+        )
         self.costs = Costs()
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.stage.close()
 
     def collect(
         self,
@@ -131,9 +139,27 @@ class Collector:
             rule: Where backbones branch; None for nowhere.
             seed: What decides all draws, such as the seed of a run and the number of an update.
         """
+        branches = 0 if rule is None else getattr(rule, "max_branches", 1)
+        at_once = _fitting(self.lanes, roots * (1 + branches * (siblings - 1)), len(tasks))
+        numbered = list(enumerate(tasks))
+        trees: list[Group] = []
+        for start in range(0, len(numbered), at_once):
+            some = numbered[start : start + at_once]
+            trees += self._collect(some, roots, siblings, rule, seed)
+        return trees
+
+    def _collect(
+        self,
+        tasks: Sequence[tuple[int, int]],
+        roots: int,
+        siblings: int,
+        rule: BranchRule | None,
+        seed: Sequence[int],
+    ) -> list[Group]:
+        """Collect the trees of some numbered tasks together."""
         trees: list[Group] = []
         lanes: list[Lane] = []
-        for number, task in enumerate(tasks):
+        for number, task in tasks:
             first = self._reset(task, (number, 0), seed)
             keys = [(number, root) for root in range(1, roots)]
             group, members = self._open_group(first, keys, seed, backbones=True)
@@ -148,7 +174,7 @@ class Collector:
     ) -> list[Lane]:
         """Take one decision in every lane; those that go on, forks included."""
         before = self.policy.forward_tokens
-        queries = [Query(lane.episode.prompt(self.form), lane.commands) for lane in lanes]
+        queries = [self._query(lane) for lane in lanes]
         drawing: list[tuple[Lane, Outlook]] = []
         for lane, outlook in zip(lanes, self._consider(queries), strict=True):
             members = [lane]
@@ -167,11 +193,23 @@ class Collector:
                 [outlook for _, outlook in drawing], [lane.rng for lane, _ in drawing]
             )
         self.costs.forward_tokens += self.policy.forward_tokens - before
+        with self.costs.timed("env_s"):
+            results = self.stage.step(
+                {
+                    lane.env: self.face.act(act.action)
+                    for (lane, _), act in zip(drawing, acts, strict=True)
+                }
+            )
         return [
             lane
             for (lane, outlook), act in zip(drawing, acts, strict=True)
-            if self._act(lane, outlook, act)
+            if self._note(lane, outlook, act, results[lane.env])
         ]
+
+    def _query(self, lane: Lane) -> Query:
+        if self.policy.chooses:
+            return Query(lane.episode.prompt(self.form), lane.commands)
+        return Query(lane.episode.prompt(self.form, lane.commands))
 
     def _consider(self, queries: Sequence[Query]) -> list[Outlook]:
         """An outlook for every query; equal queries share one."""
@@ -180,10 +218,10 @@ class Collector:
             outlooks = dict(zip(unique, self.policy.consider(unique), strict=True))
         return [outlooks[query] for query in queries]
 
-    def _act(self, lane: Lane, outlook: Outlook, act: Act) -> bool:
-        """Take an action that was drawn; whether the episode goes on."""
-        with self.costs.timed("env_s"):
-            observation, reward, terminated, truncated, info = lane.env.step(act.action)
+    def _note(self, lane: Lane, outlook: Outlook, act: Act, result: Stepped) -> bool:
+        """Write down what an action led to; whether the episode goes on."""
+        observation, reward, terminated, truncated, info = result
+        seen = self.face.see(observation)
         self.costs.env_steps += 1
         self.costs.generated_tokens += act.tokens
         lane.segment.steps.append(
@@ -195,7 +233,7 @@ class Collector:
                 logprob=act.logprob,
                 entropy=outlook.entropy,
                 reward=float(reward),
-                observation=observation,
+                observation=seen,
                 depth=lane.depth,
                 entropy_of=outlook.entropy_of,
                 text=act.text,
@@ -204,24 +242,30 @@ class Collector:
             )
         )
         if terminated or truncated:
-            won = info.get("won")
-            lane.segment.success = None if won is None else bool(won)
+            lane.segment.success = self.face.won(float(reward), info)
             self.costs.returns += 1
-            self.pool.put_back(lane.env)
+            self.stage.release(lane.env)
             return False
-        lane.episode = lane.episode.after(act.action, observation)
-        lane.commands = commands(info)
+        lane.episode = lane.episode.after(act.action, seen)
+        lane.commands = self._commands(info)
         return True
 
+    def _commands(self, info: dict[str, Any]) -> tuple[str, ...]:
+        """What can be done now: has to be known if the policy chooses, else may be."""
+        if self.policy.chooses:
+            return commands(info)
+        return tuple(info.get("admissible_commands", ()))
+
     def _reset(self, task: int, key: tuple[int, ...], seed: Sequence[int]) -> Lane:
-        env, rng = self.pool.take(), _generator(seed, key)
-        with self.costs.timed("env_s"):
-            observation, info = start(env, task)
-        admitted = commands(info)
+        rng = _generator(seed, key)
         # The seed of the reset chooses the task and is the same every time. What happens in it has
         # to be drawn anew, for this episode as for its forks, or they are no equal members.
-        sg.restore(env, sg.snapshot(env), seed=int(rng.integers(2**31)))
-        return Lane(key, env, rng, Episode.start(observation), admitted, Segment())
+        with self.costs.timed("env_s"):
+            env, observation, info = self.stage.reset(
+                task, self.face.options(task), fresh=int(rng.integers(2**31))
+            )
+        episode = self.face.begin(observation, info)
+        return Lane(key, env, rng, episode, self._commands(info), Segment())
 
     def _open_group(
         self, lane: Lane, keys: Sequence[tuple[int, ...]], seed: Sequence[int], *, backbones: bool
@@ -234,17 +278,27 @@ class Collector:
         group = Group([Segment() for _ in range(size)], planned=size)
         lane.segment = group.members[0]
         members = [lane]
+        generators = [_generator(seed, key) for key in keys]
         with self.costs.timed("restore_s"):
-            moment = sg.snapshot(lane.env)
-            for key, segment in zip(keys, group.members[1:], strict=True):
-                env = self.pool.take()
-                rng = _generator(seed, key)
-                sg.restore(env, moment, seed=int(rng.integers(2**31)))
-                fork = Lane(key, env, rng, lane.episode, lane.commands, segment, backbones)
-                members.append(fork)
+            envs = self.stage.fork(lane.env, [int(rng.integers(2**31)) for rng in generators])
+        for key, env, rng, segment in zip(keys, envs, generators, group.members[1:], strict=True):
+            fork = Lane(key, env, rng, lane.episode, lane.commands, segment, backbones)
+            members.append(fork)
         self.costs.restores += len(keys)
         return group, members
 
 
 def _generator(seed: Sequence[int], key: Sequence[int]) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def _fitting(lanes: int | None, episodes: int, trees: int) -> int:
+    """How many trees of so many episodes at most are collected at once."""
+    if lanes is None:
+        return max(1, trees)
+    if lanes < episodes:
+        raise WorldError(
+            f"a tree here may have {episodes} episodes at once, and there are {lanes} lanes: set "
+            f"--world.lanes {episodes} or more, or collect smaller trees"
+        )
+    return lanes // episodes

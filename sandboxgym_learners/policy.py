@@ -115,7 +115,10 @@ class Policy(ABC):
         model: The model, of the kind of transformers.
         tokenizer: Its tokenizer.
         forward_tokens: How many tokens went through the model so far in order to act.
+        chooses: Whether it chooses among candidates, which a query then has to have.
     """
+
+    chooses = True
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model.eval()

@@ -18,10 +18,13 @@ class PromptFormat:
     Attributes:
         actions: How many of the latest actions are listed.
         observations: How many of the latest observations are shown, the present one included.
+        commands: List the commands that can be given now. For a policy that writes: one that
+            chooses among them sees them anyway.
     """
 
     actions: int = 8
     observations: int = 1
+    commands: bool = False
 
     def __post_init__(self) -> None:
         if self.actions < 0 or self.observations < 1:
@@ -33,7 +36,7 @@ class PromptFormat:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What an agent has seen and done so far.
+    """What an agent has seen and done so far, in the words of its face (`faces`).
 
     Attributes:
         task: What it is to do.
@@ -54,21 +57,27 @@ class Episode:
         """
         found = _TASK.search(observation)
         if found is None:
-            return cls(_one_line(observation), ("",))
+            return cls(one_line(observation), ("",))
         seen = observation[: found.start()] + observation[found.end() :]
-        return cls(_one_line(found.group(1)), (_one_line(seen),))
+        return cls(one_line(found.group(1)), (one_line(seen),))
 
     def after(self, action: str, observation: str) -> Episode:
         """The episode one decision later."""
-        return Episode(
-            self.task, (*self.observations, _one_line(observation)), (*self.actions, action)
-        )
+        return Episode(self.task, (*self.observations, observation), (*self.actions, action))
 
-    def prompt(self, form: PromptFormat) -> str:
-        """The text in front of the next action."""
+    def prompt(self, form: PromptFormat, commands: Sequence[str] = ()) -> str:
+        """The text in front of the next action.
+
+        Args:
+            form: What is in it.
+            commands: What can be done now, for a form that lists it.
+        """
         lines = [_TASK_LINE + self.task, f"Steps taken: {len(self.actions)}"]
         lines += self._recent(form)
-        lines += [f"You see: {self.observations[-1]}", "Action:"]
+        lines.append(f"You see: {self.observations[-1]}")
+        if form.commands and commands:
+            lines.append("You can: " + " | ".join(commands))
+        lines.append("Action:")
         return "\n".join(lines)
 
     def _recent(self, form: PromptFormat) -> Sequence[str]:
@@ -87,5 +96,6 @@ def task_of(prompt: str) -> str:
     return prompt.partition("\n")[0].removeprefix(_TASK_LINE)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text with every run of white space made one space."""
     return _SPACE.sub(" ", text).strip()

@@ -15,17 +15,13 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from sandboxgym.core.errors import SandboxGymError
+from sandboxgym_learners.faces import TEXT, Face, WorldError, face_of
 from sandboxgym_learners.policy import Query
 from sandboxgym_learners.prompts import Episode, PromptFormat
 
 TextEnv = gym.Env[str, str]
 Arguments = tuple[str, ...]
 """Arguments of an environment, each "name=value"; JSON such as 64, true or [1, 2] is read as it."""
-
-
-class WorldError(SandboxGymError, ValueError):
-    """The environment lacks what the learner needs of it; the message says what."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,10 @@ class WorldConfig:
         train_tasks: Training draws from tasks 0 to this.
         eval_tasks: Evaluation plays each of tasks 0 to this,
         eval_episodes: so many times.
+        horizon: Steps after which an episode is cut off; None for the environment's own limit.
+        workers: Processes that step training environments at once; 0 to step them in this one,
+            which is best where a step takes microseconds.
+        lanes: Environments in these processes.
     """
 
     env: str = "sandboxgym/ALFWorld-v0"
@@ -51,6 +51,14 @@ class WorldConfig:
     train_tasks: int = 100
     eval_tasks: int = 60
     eval_episodes: int = 1
+    horizon: int | None = None
+    workers: int = 0
+    lanes: int = 64
+
+    @property
+    def face(self) -> Face:
+        """How the learner talks to it."""
+        return face_of(self.env)
 
     def make_train(self) -> TextEnv:
         """A new environment with training tasks."""
@@ -67,7 +75,7 @@ class WorldConfig:
     def _make(self, further: Arguments) -> TextEnv:
         arguments = dict(_pair(text) for text in self.arguments + further)
         try:
-            return gym.make(self.env, **arguments)
+            return gym.make(self.env, max_episode_steps=self.horizon, **arguments)
         except (gym.error.Error, ModuleNotFoundError, TypeError) as error:
             raise WorldError(f"{self.env} cannot be made with {arguments}: {error}") from error
 
@@ -89,15 +97,10 @@ class Demonstration(NamedTuple):
     choice: int
 
 
-def start(env: TextEnv, task: int) -> tuple[str, dict[str, Any]]:
+def start(env: TextEnv, task: int, face: Face = TEXT) -> tuple[Episode, dict[str, Any]]:
     """Begin a task."""
-    observation, info = env.reset(seed=task, options={"index": task})
-    if not isinstance(observation, str):
-        raise WorldError(
-            f"the environment's observations are {type(observation).__name__}; the learner reads "
-            "text"
-        )
-    return observation, info
+    observation, info = env.reset(seed=task, options=face.options(task))
+    return face.begin(observation, info), info
 
 
 def commands(info: dict[str, Any]) -> tuple[str, ...]:
@@ -112,7 +115,13 @@ def commands(info: dict[str, Any]) -> tuple[str, ...]:
 
 
 def demonstrations(
-    env: TextEnv, tasks: Iterable[int], form: PromptFormat, *, detour: int = 0, seed: int = 0
+    env: TextEnv,
+    tasks: Iterable[int],
+    form: PromptFormat,
+    face: Face = TEXT,
+    *,
+    detour: int = 0,
+    seed: int = 0,
 ) -> Iterator[Demonstration]:
     """The decisions of an expert on some tasks, in order.
 
@@ -120,14 +129,14 @@ def demonstrations(
         env: An environment that gives `expert_plan`.
         tasks: Numbers of tasks.
         form: How the expert's situation is put into words.
+        face: How to talk to the environment.
         detour: Before the expert takes over, up to so many random actions are taken. Without them
             the policy would never meet what no walkthrough passes through.
         seed: Decides the detours.
     """
     dice = np.random.default_rng(seed)
     for task in tasks:
-        observation, info = start(env, task)
-        episode = Episode.start(observation)
+        episode, info = start(env, task, face)
         wander = int(dice.integers(detour + 1))
         plan: list[str] = []
         ended = False
@@ -140,8 +149,8 @@ def demonstrations(
                 plan = plan or _plan(info, admitted, task)
                 action = plan.pop(0)
                 yield Demonstration(query, admitted.index(action))
-            observation, _, terminated, truncated, info = env.step(action)
-            episode = episode.after(action, observation)
+            observation, _, terminated, truncated, info = env.step(face.act(action))
+            episode = episode.after(action, face.see(observation))
             ended = terminated or truncated
 
 
@@ -159,20 +168,25 @@ def _plan(info: dict[str, Any], admitted: Sequence[str], task: int) -> list[str]
 
 
 def sample_texts(
-    env: TextEnv, tasks: Iterable[int], form: PromptFormat, *, seed: int, steps: int = 20
+    env: TextEnv,
+    tasks: Iterable[int],
+    form: PromptFormat,
+    face: Face = TEXT,
+    *,
+    seed: int,
+    steps: int = 20,
 ) -> list[str]:
     """Prompts and commands as random actions meet them: material for a vocabulary."""
     dice = np.random.default_rng(seed)
     texts: list[str] = []
     for task in tasks:
-        observation, info = start(env, task)
-        episode = Episode.start(observation)
+        episode, info = start(env, task, face)
         for _ in range(steps):
             admitted = commands(info)
             texts += [episode.prompt(form), *admitted]
             action = admitted[int(dice.integers(len(admitted)))]
-            observation, _, terminated, truncated, info = env.step(action)
+            observation, _, terminated, truncated, info = env.step(face.act(action))
             if terminated or truncated:
                 break
-            episode = episode.after(action, observation)
+            episode = episode.after(action, face.see(observation))
     return texts

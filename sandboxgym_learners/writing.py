@@ -65,6 +65,8 @@ class Answer(NamedTuple):
 class WritingPolicy(Policy):
     """Writes with an engine, and judges what was written by the model itself."""
 
+    chooses = False
+
     def __init__(
         self, model: Any, tokenizer: Any, engine: Engine, config: WritingConfig | None = None
     ) -> None:

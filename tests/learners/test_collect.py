@@ -225,6 +225,12 @@ class Silent(sg.ForkableEnv[str, str]):
     def step(self, action):
         return "", 0.0, False, False, {}
 
+    def get_state(self):
+        return {}
+
+    def set_state(self, state):
+        pass
+
 
 def test_a_world_without_commands_is_refused(policy):
     with pytest.raises(WorldError, match="admissible_commands"):

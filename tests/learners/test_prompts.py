@@ -6,7 +6,7 @@ from sandboxgym_learners.prompts import Episode, PromptFormat, task_of
 def episode(steps: int) -> Episode:
     seen = Episode.start("In a room.\n\nYour task is to: tidy up.")
     for n in range(steps):
-        seen = seen.after(f"open box {n}", f"Box {n}\n is open.")
+        seen = seen.after(f"open box {n}", f"Box {n} is open.")
     return seen
 
 
