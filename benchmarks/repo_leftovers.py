@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,7 @@ def leftovers(episodes: int, seed: int = 0) -> dict[str, Any]:
     """Play episodes, and say what was there before and what is there after them."""
     dice = random.Random(seed)
     ends: Counter[str] = Counter()
+    messages: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as scratch, temporary_folder(Path(scratch, "temporary")):
         tree = Path(scratch, "tree")
         tree.mkdir()
@@ -62,7 +64,9 @@ def leftovers(episodes: int, seed: int = 0) -> dict[str, Any]:
         with OverlayBackend(Limits(seconds=20)) as backend:
             inside = held(backend, base)
             for _ in range(episodes):
-                ends[episode(backend, base, dice)] += 1
+                end, message = episode(backend, base, dice)
+                ends[end] += 1
+                messages.setdefault(end, message)
             taken = time.perf_counter() - began
             inside_after = settled(lambda: held(backend, base), inside)
         after = settled(machine, before)
@@ -70,14 +74,15 @@ def leftovers(episodes: int, seed: int = 0) -> dict[str, Any]:
         "episodes": episodes,
         "seed": seed,
         "ends": dict(sorted(ends.items())),
+        "first_messages": {end: message for end, message in messages.items() if message},
         "seconds": round(taken, 1),
         "left": {name: after[name] - before[name] for name in before},
         "left_in_memory": {name: inside_after[name] - inside[name] for name in inside},
     }
 
 
-def episode(backend: OverlayBackend, base: Any, dice: random.Random) -> str:
-    """One episode; how it ended."""
+def episode(backend: OverlayBackend, base: Any, dice: random.Random) -> tuple[str, str]:
+    """One episode; how it ended, and what was said of an error."""
     env = RepoEnv(base, test_command="true", backend=backend, allow_process_loss=True)
     forks: list[Any] = []
     try:
@@ -92,11 +97,11 @@ def episode(backend: OverlayBackend, base: Any, dice: random.Random) -> str:
                 fork.step(dice.choice(COMMANDS))
             env.restore(dice.choice(moments))
             env.step({"submit": True})
-            return "submitted"
+            return "submitted", ""
     except Interrupted:
-        return "interrupted"
+        return "interrupted", ""
     except SandboxGymError as error:
-        return type(error).__name__
+        return type(error).__name__, "".join(traceback.format_exception(error)[-60:])
     finally:
         for one in (env, *forks):
             one.close()
