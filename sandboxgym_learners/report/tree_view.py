@@ -9,27 +9,34 @@ lane 3   ●──●──●──●──●              the next root
 
 Each episode has a lane. A backbone keeps its lane through its branch points; its forks get the
 lanes below. Everything is numbered and flat, as the page needs it: nodes are decisions, parents
-before children, and texts are kept once however often they occur.
+before children. Texts and lists of actions are kept once however often they occur; of a prompt
+only what differs from the one before it, since most prompts repeat the whole story so far.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from sandboxgym_learners.report.load import SavedTree
+from sandboxgym_learners.report.plain import whole
 from sandboxgym_learners.tree import Group, Segment, Step
+
+K = TypeVar("K", str, tuple[int, ...])
 
 ROOT = -1
 """The parent of the first decisions: the reset."""
+
+NOTHING = -1
+"""The number of a text that is not there."""
 
 LONGEST_TEXT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One decision. Texts are given by their number in `TreeView.texts`.
+    """One decision. Texts are given by their number.
 
     Attributes:
         parent: The node before it, or `ROOT`.
@@ -42,10 +49,12 @@ class Node:
         reward: What the action was paid.
         advantage: Credit of the action.
         weight: Share of this decision in the gradient.
-        prompt: What the agent read.
-        candidates: What it chose among.
-        action: What it did.
-        observation: What it saw then.
+        value: What a critic expected.
+        prompt: What the agent read, in `TreeView.prompts`.
+        menu: What it chose among, in `TreeView.menus`.
+        written: All that it wrote, in `TreeView.texts`; `NOTHING` where it chose.
+        action: What it did, in `TreeView.texts`.
+        observation: What it saw then, in `TreeView.texts`.
     """
 
     parent: int
@@ -58,8 +67,10 @@ class Node:
     reward: float
     advantage: float
     weight: float
+    value: float
     prompt: int
-    candidates: list[int]
+    menu: int
+    written: int
     action: int
     observation: int
 
@@ -112,6 +123,9 @@ class TreeView:
         self.fans: list[Fan] = []
         self.ends: list[End] = []
         self.texts: dict[str, int] = {}
+        self.prompts: dict[str, int] = {}
+        self.menus: dict[tuple[int, ...], int] = {}
+        self.entropy_of: set[str] = set()
         self.lanes = 0
         self._add_group(tree, parent=ROOT, lane=0, depth=0, above=None, reward_above=0.0)
 
@@ -124,6 +138,9 @@ class TreeView:
             "fans": [asdict(fan) for fan in self.fans],
             "ends": [asdict(end) for end in self.ends],
             "texts": list(self.texts),
+            "prompts": front_coded(list(self.prompts)),
+            "menus": [list(menu) for menu in self.menus],
+            "entropy_of": " and ".join(sorted(self.entropy_of)),
         }
 
     def _add_group(
@@ -190,6 +207,8 @@ class TreeView:
     def _node(
         self, step: Step, parent: int, group: int, member: int, lane: int, depth: int
     ) -> Node:
+        self.entropy_of.add(step.entropy_of)
+        menu = tuple(self._text(candidate) for candidate in step.candidates)
         return Node(
             parent=parent,
             group=group,
@@ -201,21 +220,20 @@ class TreeView:
             reward=step.reward,
             advantage=step.advantage,
             weight=step.weight,
-            prompt=self._text(step.prompt),
-            candidates=[self._text(candidate) for candidate in step.candidates],
+            value=step.value,
+            prompt=_number(self.prompts, _clean(step.prompt)),
+            menu=_number(self.menus, menu),
+            written=self._text(step.text) if step.text else NOTHING,
             action=self._text(step.action),
             observation=self._text(step.observation),
         )
 
     def _text(self, text: str) -> int:
-        if len(text) > LONGEST_TEXT:
-            left_out = len(text) - LONGEST_TEXT
-            text = f"{text[:LONGEST_TEXT]}… ({left_out} more characters are not shown)"
-        return self.texts.setdefault(text, len(self.texts))
+        return _number(self.texts, _clean(text))
 
 
-def drawing(saved: SavedTree) -> dict[str, Any]:
-    """A kept tree as the page needs it."""
+def summary(saved: SavedTree) -> dict[str, Any]:
+    """What the page says of a tree before it is unpacked."""
     return {
         "algo": saved.algo,
         "seed": saved.seed,
@@ -223,8 +241,45 @@ def drawing(saved: SavedTree) -> dict[str, Any]:
         "task": saved.task,
         "episodes": sum(1 for _ in saved.tree.leaves()),
         "success": saved.tree.success_rate(),
-        **TreeView(saved.tree).to_json(),
     }
+
+
+def front_coded(texts: list[str]) -> list[tuple[int, str]]:
+    """Each text as the length of what it shares with the one before it, and the rest.
+
+    The length is in UTF-16 units, as JavaScript counts.
+    """
+    coded = []
+    before = ""
+    for text in texts:
+        shared = _common(before, text)
+        coded.append((len(text[:shared].encode("utf-16-le")) // 2, text[shared:]))
+        before = text
+    return coded
+
+
+def _common(one: str, two: str) -> int:
+    """How many characters two texts begin with in common, by bisection."""
+    low, high = 0, min(len(one), len(two))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == two[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _number(known: dict[K, int], key: K) -> int:
+    return known.setdefault(key, len(known))
+
+
+def _clean(text: str) -> str:
+    """A text that a page can hold: not without end, and no half of a character in it."""
+    if len(text) > LONGEST_TEXT:
+        left_out = len(text) - LONGEST_TEXT
+        text = f"{text[:LONGEST_TEXT]}… ({left_out} more characters are not shown)"
+    return whole(text)
 
 
 def _short(value: Any) -> Any:

@@ -26,17 +26,22 @@ def find_browser() -> str:
 
 
 def in_browser(page: Path, script: str, *, width: int = 1200) -> Any:
-    """What `script`, the body of a function, returns once the page has been drawn.
+    """What `script`, the body of an async function, returns once the page has been drawn.
 
-    The page's own policy forbids foreign scripts, so a copy is opened that allows this one too.
+    In it, `await ready()` waits until the tree that was chosen is on the page. The page's own
+    policy forbids foreign scripts, so a copy is opened that allows this one too.
     """
     browser = find_browser()
     # Time is virtual: a second passes as soon as nothing is left to do, so all has been drawn.
     code = f"""
-      setTimeout(() => {{
-        const result = (() => {{ {script} }})();
-        document.body.setAttribute("data-result", encodeURIComponent(JSON.stringify(result)));
-      }}, 1000);
+      const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+      const ready = async () => {{
+        while (document.querySelector("[aria-busy]")) await wait(50);
+      }};
+      const answer = (value) => document.body.setAttribute(
+        "data-result", encodeURIComponent(JSON.stringify(value)));
+      wait(1000).then(ready).then(async () => {{ {script} }})
+        .then(answer, (error) => answer({{ error: String(error.stack) }}));
     """
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     html = page.read_text("utf-8")
@@ -47,7 +52,7 @@ def in_browser(page: Path, script: str, *, width: int = 1200) -> Any:
     done = subprocess.run(
         [
             browser,
-            *("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000"),
+            *("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"),
             *(f"--window-size={width},900", "--dump-dom", copy.as_uri()),
         ],
         capture_output=True,
@@ -57,4 +62,6 @@ def in_browser(page: Path, script: str, *, width: int = 1200) -> Any:
     )
     _, found, rest = done.stdout.partition('data-result="')
     assert found, f"the page's script did not finish:\n{done.stderr[-2000:]}"
-    return json.loads(unquote(rest.partition('"')[0]))
+    result = json.loads(unquote(rest.partition('"')[0]))
+    assert not (isinstance(result, dict) and "error" in result), result["error"]
+    return result

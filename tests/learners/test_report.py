@@ -24,7 +24,8 @@ from sandboxgym_learners.report.load import by_algorithm, load_run
 from sandboxgym_learners.report.output import ReportError
 from sandboxgym_learners.report.page import embed, render, report_data
 from sandboxgym_learners.report.results import matched_compute, table, verdict
-from sandboxgym_learners.report.tree_view import LONGEST_TEXT, ROOT, TreeView
+from sandboxgym_learners.report.tree_view import LONGEST_TEXT, NOTHING, ROOT, TreeView, front_coded
+from sandboxgym_learners.report.trees import PackedTrees, packed_trees, unpack
 from sandboxgym_learners.runlog import RunDirectoryError
 from sandboxgym_learners.tree import Group, Segment
 from tests.learners.browser import in_browser
@@ -58,6 +59,16 @@ def embedded(page: Path) -> dict:
     text = page.read_text("utf-8")
     block = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     return json.loads(block[1])
+
+
+def trees_of(page: Path) -> list[dict]:
+    """The kept trees on a page, unpacked."""
+    blocks = re.findall(r'<script type="text/plain" id="tree-\d+">(.*?)</script>', page.read_text())
+    return [unpack(block) for block in blocks]
+
+
+def opening_tree(page: Path) -> dict:
+    return trees_of(page)[embedded(page)["opening"]]
 
 
 # ---- statistics --------------------------------------------------------------------------------
@@ -214,7 +225,8 @@ def test_runs_may_be_given_labels_of_ones_own(tmp_path):
     ]
     data = report_data(runs, command="c")
     assert data["algorithms"] == ["bpo", "bpo-adaptive"]
-    assert {tree["algo"] for tree in data["trees"]} == {"bpo", "bpo-adaptive"}
+    trees = packed_trees(by_algorithm(runs)).summaries
+    assert {tree["algo"] for tree in trees} == {"bpo", "bpo-adaptive"}
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"config": {"algo": "bpo"}, "versions": {}}'])
@@ -231,7 +243,8 @@ def test_a_broken_tree_is_named(tmp_path):
         '{"update": 40, "task": 1, "tree": {"planned": 2}}'
     )
     with pytest.raises(RunDirectoryError, match=r"000040\.json"):
-        report_data(load_runs([folder]), command="c")
+        write_report(load_runs([folder]), tmp_path / "out", command="c")
+    assert not (tmp_path / "out" / "index.html").exists()
 
 
 def test_command_line_reports_errors_on_one_line(tmp_path, capsys):
@@ -350,8 +363,9 @@ def test_every_decision_is_drawn_once_with_its_own_numbers(nested):
             taken.weight,
         )
         assert texts[node.action] == taken.action
-        assert texts[node.prompt] == taken.prompt
-        assert tuple(texts[candidate] for candidate in node.candidates) == taken.candidates
+        assert list(view.prompts)[node.prompt] == taken.prompt
+        menu = list(view.menus)[node.menu]
+        assert tuple(texts[candidate] for candidate in menu) == taken.candidates
 
 
 def test_parents_come_first_and_one_step_earlier(nested):
@@ -384,18 +398,52 @@ def test_texts_are_kept_once_and_not_without_end():
     dice = random.Random(0)
     long = step(0, dice, prompt="x" * (LONGEST_TEXT + 7))
     view = TreeView(Group([Segment([long]), Segment([long])], planned=2))
-    (prompt,) = [text for text in view.texts if text.startswith("xxx")]
+    (prompt,) = view.prompts
     assert prompt.endswith("… (7 more characters are not shown)")
+    assert len(view.menus) == 1
+    assert len(view.texts) == len({*long.candidates, long.observation})
 
 
-def test_the_first_the_last_and_the_most_telling_tree_are_drawn(tmp_path):
+def test_what_a_policy_wrote_is_kept():
+    dice = random.Random(0)
+    wrote = replace(step(0, dice), text="I should look.\nlook", entropy_of="first token")
+    view = TreeView(Group([Segment([wrote]), Segment([step(0, dice)])], planned=2))
+    first, second = view.nodes
+    assert list(view.texts)[first.written] == "I should look.\nlook"
+    assert second.written == NOTHING
+    assert view.to_json()["entropy_of"] == "commands and first token"
+
+
+def test_of_a_prompt_only_what_is_new_is_kept():
+    coded = front_coded(["Task: a", "Task: a\nlook", "Task: b", "", "\U0001f600x", "\U0001f600y"])
+    assert coded == [
+        (0, "Task: a"), (7, "\nlook"), (6, "b"), (0, ""), (0, "\U0001f600x"), (2, "y")
+    ]  # fmt: skip
+
+
+def test_all_kept_trees_are_there_and_the_most_telling_is_opened(tmp_path):
     few = rollout_tree(random.Random(0), roots=1)
     folders = [make_run(tmp_path / str(seed), "bpo", seed, tree=few) for seed in range(2)]
     path = folders[1] / "trees" / "000020.json"
     many = rollout_tree(random.Random(0), roots=4)
     path.write_text(json.dumps({**json.loads(path.read_text()), "tree": many.to_json()}))
-    trees = report_data(load_runs(folders), command="c")["trees"]
-    assert [(tree["seed"], tree["update"]) for tree in trees] == [(1, 20), (0, 10), (0, 40)]
+    trees = packed_trees(by_algorithm(load_runs(folders)))
+    places = [(tree["seed"], tree["update"]) for tree in trees.summaries]
+    assert places == [(seed, update) for seed in range(2) for update in (10, 20, 30, 40)]
+    assert places[trees.opening] == (1, 20)
+    assert [len(unpack(block)["ends"]) for block in trees.blocks].count(32) == 1
+    assert trees.summaries[trees.opening]["episodes"] == 32
+
+
+def test_too_heavy_trees_are_thinned_but_the_most_telling_stays(tmp_path):
+    run = load_run(make_run(tmp_path / "a", "bpo", 0))
+    everything = packed_trees({"bpo": [run]})
+    weights = [len(block) for block in everything.blocks]
+    few = packed_trees({"bpo": [run]}, most=sum(weights) - 1)
+    assert 1 <= len(few.blocks) < len(weights) == few.kept
+    assert few.blocks[few.opening] == everything.blocks[everything.opening]
+    alone = packed_trees({"bpo": [run]}, most=0)
+    assert alone.blocks == [everything.blocks[everything.opening]]
 
 
 def test_bands_of_shares_stay_between_0_and_1(tmp_path):
@@ -469,7 +517,7 @@ def test_numbers_that_are_not_finite_become_null():
 
 
 def test_texts_are_not_searched_for_placeholders():
-    page = render({"text": "@@STYLE@@"})
+    page = render({"text": "@@STYLE@@"}, PackedTrees([], [], 0, 0))
     assert page.count("@@STYLE@@") == 1
 
 
@@ -503,30 +551,79 @@ def test_browser_draws_every_section(page):
     assert all(re.fullmatch(r"[\d.]+ % \([\d.]+.[\d.]+\)", row) for row in found["rows"])
 
 
-def test_browser_draws_all_of_the_tree(page):
-    tree = embedded(page)["trees"][0]
+PEEK = """
+const number = JSON.parse(document.getElementById("data").textContent).opening;
+const layout = new TreeLayout(await unpackTree(number));
+const canvas = document.querySelector(".tree canvas");
+layout.fit(document.querySelector(".tree-scroll").clientWidth);
+const pen = canvas.getContext("2d");
+const hex = (x, y) => "#" + [...pen.getImageData(Math.round(x), Math.round(y), 1, 1).data]
+  .slice(0, 3).map((part) => part.toString(16).padStart(2, "0")).join("");
+const inView = ({ lane, depth }) =>
+  layout.y(lane) < canvas.height - 10 && layout.x(depth) < canvas.width - 60;
+"""
+"""Reads the canvas: `hex(x, y)` is the colour at a place, `layout` knows where things stand."""
+
+
+def test_browser_paints_every_decision_in_the_colour_of_its_advantage(page):
     found = in_browser(
         page,
-        """
-        const count = (selector) => document.querySelectorAll(selector).length;
-        return { nodes: count(".nodes circle"), ends: count(".ends circle"),
-                 won: count(".ends .won"), constant: count(".fan.constant"), fans: count(".fan") };
+        PEEK
+        + """
+        const selected = layout.opening();
+        const seen = layout.nodes.filter((node, index) => index !== selected && inView(node));
+        const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+        const distance = (one, two) =>
+          parts(one).reduce((sum, part, i) => sum + Math.abs(part - parts(two)[i]), 0);
+        const nearest = (drawn) => [colours().card, ...colours().shades]
+          .reduce((best, each) => (distance(each, drawn) < distance(best, drawn) ? each : best));
+        return { drawn: seen.map((node) => nearest(hex(layout.x(node.depth), layout.y(node.lane)))),
+                 wanted: seen.map((node) => colours().shades[node.shade]) };
         """,
     )
-    assert found["nodes"] == len(tree["nodes"]["depth"])
-    assert found["ends"] == tree["episodes"]
-    assert found["won"] == sum(bool(end["success"]) for end in tree["ends"])
-    assert found["constant"] == sum(fan["constant"] for fan in tree["fans"]) > 0
-    assert found["fans"] == len(tree["fans"])
+    tree = opening_tree(page)
+    assert len(found["drawn"]) >= len(tree["nodes"]["depth"]) * 0.7 > 50
+    assert found["drawn"] == found["wanted"]
+
+
+def test_browser_marks_groups_that_teach_nothing_and_episodes_that_were_solved(page):
+    found = in_browser(
+        page,
+        PEEK
+        + """
+        const column = (fan) => {
+          const top = layout.y(fan.lanes[0]) + 8, bottom = layout.y(fan.lanes.at(-1)) - 8;
+          const shown = [];
+          for (let y = top; y < Math.min(bottom, canvas.height); y++) {
+            shown.push(hex(layout.fanX(fan), y));
+          }
+          return shown.filter((colour) => colour === "#000000").length / shown.length;
+        };
+        const branching = layout.tree.fans.filter((fan) => fan.level > 0);
+        return {
+          gaps: branching.map(column), constant: branching.map((fan) => fan.constant),
+          ends: layout.tree.ends.filter(inView).map((end) =>
+            [end.success, hex(layout.endX(end), layout.y(end.lane))]),
+          ink: colours().ink, card: colours().card,
+        };
+        """,
+    )
+    assert sorted(found["constant"]) == [False, True]
+    for gaps, constant in zip(found["gaps"], found["constant"], strict=True):
+        assert (gaps > 0.2) == constant  # what is dashed shows the background between its dashes
+    assert {success for success, _ in found["ends"]} == {True, False}
+    for success, colour in found["ends"]:
+        assert colour == found["ink" if success else "card"]
 
 
 def test_browser_walks_the_tree_by_keys_and_clicks(page):
-    tree = embedded(page)["trees"][0]
+    tree = opening_tree(page)
     fan = next(fan for fan in tree["fans"] if fan["level"] > 0 and not fan["constant"])
     action = lambda node: tree["texts"][tree["nodes"]["action"][node]]  # noqa: E731
     found = in_browser(
         page,
-        """
+        PEEK
+        + """
         const scroll = document.querySelector(".tree-scroll");
         const state = () => [".crumbs", ".panel h3"].map(
           (selector) => document.querySelector(selector).textContent);
@@ -542,9 +639,10 @@ def test_browser_walks_the_tree_by_keys_and_clicks(page):
         result.before = press("ArrowLeft");
         result.home = press("Home");
         result.stay = press("ArrowLeft");
-        const { x, y } = [...document.querySelectorAll(".nodes circle")].at(-1)
-          .getBoundingClientRect();
-        scroll.dispatchEvent(new MouseEvent("click", { clientX: x + 1, clientY: y + 1 }));
+        result.parting = press("PageDown");
+        const final = layout.nodes.at(-1), box = scroll.firstElementChild.getBoundingClientRect();
+        scroll.dispatchEvent(new MouseEvent("click", {
+          clientX: box.left + layout.x(final.depth), clientY: box.top + layout.y(final.lane) }));
         result.clicked = state();
         return result;
         """,
@@ -561,23 +659,122 @@ def test_browser_walks_the_tree_by_keys_and_clicks(page):
     assert found["before"][0].startswith(f"Step {at - 1} · root ")
     assert found["home"][0].startswith("Step 0 · root ")
     assert found["stay"] == found["home"]
+    assert found["parting"] == found["first"]
     final = len(tree["nodes"]["depth"]) - 1
     assert found["clicked"][1] == action(final)
     assert found["clicked"][0].startswith(f"Step {tree['nodes']['depth'][final]} · fork 8 of 8")
 
 
-def test_browser_shows_another_tree_when_asked(page):
-    tree = embedded(page)["trees"][-1]
+def test_browser_shows_any_tree_of_any_run(page):
     found = in_browser(
         page,
         """
-        const choice = document.querySelector("#tree-choice");
-        choice.value = choice.options.length - 1;
-        choice.dispatchEvent(new Event("change"));
-        return document.querySelector(".tree .note").textContent;
+        const told = () => document.querySelector(".tree-name").textContent;
+        const drawn = () => document.querySelector(".tree .note").textContent;
+        const press = async (label) => {
+          document.querySelector(`[aria-label="${label}"]`).click();
+          await ready();
+          return [told(), drawn()];
+        };
+        const run = document.querySelector("#run-choice");
+        const result = { runs: [...run.options].map((option) => option.textContent) };
+        run.value = run.options.length - 1;
+        run.dispatchEvent(new Event("change"));
+        await ready();
+        for (let i = 0; i < 9; i++) await press("tree before");
+        result.first = [told(), drawn()];
+        result.second = await press("next tree");
+        const update = document.querySelector("#update-choice");
+        update.value = 3;
+        update.dispatchEvent(new Event("input"));
+        await ready();
+        result.last = [told(), drawn()];
+        await press("the tree whose branch points show most");
+        result.opening = [told(), run.value];
+        return result;
         """,
     )
-    assert found.startswith(f"{tree['episodes']} episodes from ")
+    summaries, trees = embedded(page)["trees"], trees_of(page)
+    assert found["runs"][0] == "BPO, seed 0 (4 trees)"
+    assert len(found["runs"]) == 6
+    for name, number in (("first", -4), ("second", -3), ("last", -1)):
+        told, drawn = found[name]
+        assert told.startswith(
+            f"Update {summaries[number]['update']}: {summaries[number]['task']} "
+        )
+        assert f"{len(trees[number]['nodes']['depth'])} decisions" in drawn
+    assert found["opening"][1] == str(embedded(page)["opening"] // 4)
+
+
+def test_browser_says_so_where_a_tree_cannot_be_unpacked(page):
+    text = page.read_text("utf-8")
+    page.write_text(re.sub(r'(id="tree-\d+">).*?<', r"\1eJx=<", text), "utf-8")
+    alert = 'return document.querySelector("[role=alert]").textContent'
+    assert in_browser(page, alert).startswith("This tree cannot be unpacked here")
+
+
+def test_browser_shows_what_siblings_saw_differently(tmp_path):
+    dice = random.Random(0)
+    seen = ["The shelf holds a red mug and a pan.", "The shelf holds a blue mug and a pan."]
+    members = [[replace(step(at, dice), observation=text) for at in (0, 1)] for text in seen * 2]
+    members[3][1].observation = "You win."
+    for index, steps in enumerate(members):
+        steps[-1].reward = float(index == 3)
+        for taken in steps:
+            taken.action = "look"
+    tree = Group([Segment(steps, success=None) for steps in members], planned=4)
+    nested_loo(tree)
+    folder = make_run(tmp_path / "a", "bpo", 0, tree=tree)
+    page = write_report(load_runs([folder]), tmp_path / "out", command="c")
+    found = in_browser(
+        page,
+        """
+        const scroll = document.querySelector(".tree-scroll");
+        const told = () => [...document.querySelectorAll(".differences li")].map((item) => ({
+          who: item.querySelector("button").textContent,
+          gone: [...item.querySelectorAll("del")].map((part) => part.textContent),
+          added: [...item.querySelectorAll("ins")].map((part) => part.textContent),
+          note: item.querySelector(".note")?.textContent,
+        }));
+        const result = { first: told() };
+        scroll.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+        result.second = told();
+        document.querySelectorAll(".differences button")[1].click();
+        result.went = document.querySelector(".crumbs").textContent;
+        return result;
+        """,
+    )
+    blue = {"who": "2, 4: look", "gone": ["red"], "added": ["blue"]}
+    same = {"who": "3: look", "gone": [], "added": [], "note": "saw the same"}
+    assert found["first"] == [blue, same]
+    assert [item["who"] for item in found["second"]] == ["2: look", "3: look", "4: look"]
+    assert "win" in "".join(found["second"][2]["added"])
+    assert found["went"].startswith("Step 1 · root 3 of 4")
+
+
+def test_browser_finds_the_words_that_differ(page):
+    found = in_browser(
+        page,
+        """
+        const told = (one, two) =>
+          diffTexts(one, two).map(({ kind, text }) => `${kind[0]}:${text}`);
+        const long = (word) => Array.from({ length: 4000 }, (_, i) => `${word}${i} `).join("");
+        return {
+          equal: told("a b", "a b"), empty: told("", ""), all: told("", "new"),
+          words: told("go to the red desk", "go to the old desk"),
+          lines: told("a\\nb c\\nd", "a\\nb x\\nd\\ne"),
+          apart: told(long("x"), long("y")).length,
+        };
+        """,
+    )
+    assert found == {
+        "equal": ["s:a b"],
+        "empty": [],
+        "all": ["n:new"],
+        "words": ["s:go to the ", "g:red", "n:old", "s: desk"],
+        "lines": ["s:a\nb ", "g:c", "n:x", "s:\nd", "n:\ne"],
+        "apart": 3,  # all that is gone, all that is new, and the blank at the end
+    }
 
 
 def test_browser_is_not_taken_over_by_texts(tmp_path):
@@ -598,7 +795,7 @@ def test_browser_is_not_taken_over_by_texts(tmp_path):
     )
     assert found["title"] == "Training report: BPO"
     assert found["images"] == 0
-    assert found["scripts"] == 3  # the data, the page's own, and the one that asks
+    assert found["scripts"] == 7  # the data, four trees, the page's own, and the one that asks
     assert found["action"].startswith("</script><script>document.title='pwned'")
     assert found["command"] == found["action"]
 
@@ -618,13 +815,36 @@ def test_browser_fits_the_page_on_a_phone(page):
     assert content <= window
 
 
-def test_browser_draws_a_large_tree(tmp_path):
+def test_browser_zooms_and_shows_all_of_a_large_tree(tmp_path):
     tree = rollout_tree(random.Random(2), roots=8, forks=32, length=60)
     assert tree.env_steps() > 2000
-    folder = make_run(tmp_path / "a", "bpo", 0, tree=tree)
+    folder = make_run(tmp_path / "a", "bpo", 0, updates=10, tree=tree)
     page = write_report(load_runs([folder]), tmp_path / "out", command="c")
-    count = 'return document.querySelectorAll(".nodes circle").length'
-    assert in_browser(page, count) == tree.env_steps()
+    found = in_browser(
+        page,
+        """
+        const scroll = document.querySelector(".tree-scroll");
+        const press = (key) => {
+          scroll.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+          return [scroll.scrollHeight, scroll.clientHeight];
+        };
+        return { usual: press("1"), larger: press("+"), smaller: press("-"), all: press("0"),
+                 again: press("1"), note: document.querySelector(".tree .note").textContent };
+        """,
+    )
+    usual, shown = found["usual"]
+    assert usual > 2 * shown
+    assert found["larger"][0] == pytest.approx(usual * 1.4, rel=0.02)
+    assert found["smaller"] == found["again"] == found["usual"]
+    assert found["all"][0] <= shown + 1
+    assert f"{tree.env_steps()} decisions" in found["note"]
+
+
+def test_browser_shows_a_tree_without_a_decision(tmp_path):
+    folder = make_run(tmp_path / "a", "bpo", 0, tree=Group([Segment([], success=True)], planned=1))
+    page = write_report(load_runs([folder]), tmp_path / "out", command="c")
+    text = 'return document.querySelector(".tree-chosen").textContent'
+    assert in_browser(page, text) == "No decision was taken in this tree."
 
 
 def test_browser_shows_a_run_that_has_not_begun(tmp_path):

@@ -1,5 +1,5 @@
 "use strict";
-// Curves with bands against compute, and stacked bars of cost.
+// Curves with bands against compute.
 
 const SELDOM = 25;
 const MARGIN = { top: 12, right: 14, bottom: 34, left: 48 };
@@ -167,23 +167,4 @@ function valueAt(series, place, colour, form) {
   const index = series.x.reduce((best, value, i) => (Math.abs(value - place) < Math.abs(series.x[best] - place) ? i : best), 0);
   const range = series.low ? ` (${form(series.low[index])} to ${form(series.high[index])})` : "";
   return html("div", {}, key, name + form(series.mean[index]) + range);
-}
-
-const COSTS = ["policy", "environment", "restores", "learning", "evaluation", "other"];
-
-/** Mean seconds of a run, stacked, one bar an algorithm. */
-function costBars(costs) {
-  const total = (cost) => COSTS.reduce((sum, name) => sum + cost[name], 0);
-  const longest = Math.max(...costs.map(total)) || 1;
-  const bars = costs.map((cost) => {
-    const parts = COSTS.map((name) => {
-      const part = html("span", { class: `part cost-${name}`, title: `${name}: ${show.number(cost[name])} s` });
-      part.style.width = `${(100 * cost[name]) / longest}%`;
-      return part;
-    });
-    return html("div", { class: "bar" }, html("b", {}, cost.algo.toUpperCase()), html("div", { class: "parts" }, parts), html("span", {}, `${show.number(total(cost))} s`));
-  });
-  const head = html("tr", {}, html("th", {}, "Seconds a run"), ...COSTS.map((name) => html("th", {}, html("span", { class: `key cost-${name}` }), name)));
-  const rows = costs.map((cost) => html("tr", {}, html("th", {}, cost.algo.toUpperCase()), ...COSTS.map((name) => html("td", {}, show.number(cost[name])))));
-  return html("div", {}, bars, html("div", { class: "scroll" }, html("table", {}, html("thead", {}, head), html("tbody", {}, rows))));
 }

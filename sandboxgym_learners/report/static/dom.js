@@ -34,6 +34,16 @@ function onWidth(element, draw) {
   new ResizeObserver(() => requestAnimationFrame(redraw)).observe(element);
 }
 
+/** Call `draw` when the page turns dark or light, as long as `element` is on it. */
+function onTheme(element, draw) {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const change = () => {
+    if (element.isConnected) draw();
+    else dark.removeEventListener("change", change);
+  };
+  dark.addEventListener("change", change);
+}
+
 /** Make `children` the content of an element of the page, and draw what waits for that. */
 function place(element, ...children) {
   element.replaceChildren(...children.filter((child) => child !== null));

@@ -3,9 +3,9 @@
 
 (function main() {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const colour = (algo) => `algo-${data.algorithms.indexOf(algo) % 6}`;
+  const colour = (algo) => lookOf(data.algorithms.indexOf(algo));
   const seeds = new Set(data.table.flatMap((row) => row.seeds)).size;
-  const title = `Training report: ${data.algorithms.map((algo) => algo.toUpperCase()).join(" and ")}`;
+  const title = `Training report: ${inWords(data.algorithms.map((algo) => algo.toUpperCase()))}`;
   document.title = title;
   place(
     document.getElementById("report"),
@@ -16,7 +16,7 @@
     section("Gradient variance", null, grid(data.variance, colour, "two")),
     section("Exploration and branching", data.window > 1 ? `Noisy values are means over ${data.window} neighbouring updates.` : null, grid(data.branching, colour)),
     section("Where the time went", "Mean seconds of one run. Restores are snapshots taken and restored.", costBars(data.costs)),
-    data.trees.length ? section("A rollout tree", "Decisions from left to right, siblings below each other.", treeSection(data.trees)) : null,
+    data.trees.length ? section("A rollout tree", "Decisions from left to right, siblings below each other.", treeSection(data.trees, data.opening, data.kept)) : null,
     section("How this was made", null, made(data.made)),
   );
 
@@ -26,6 +26,15 @@
       : "One seed, so no band: differences may be chance.";
   }
 })();
+
+/** The classes of an algorithm: six colours, and dashed lines when these are used up. */
+function lookOf(index) {
+  return `algo-${index % 6}${index < 6 ? "" : " again"}`;
+}
+
+function inWords(names) {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
 
 function section(title, note, ...content) {
   return html("section", {}, html("h2", {}, title), note ? html("p", { class: "note" }, note) : null, content);
