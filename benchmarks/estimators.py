@@ -52,8 +52,10 @@ from benchmarks.wrong_rules import (
     standardised,
 )
 from sandboxgym_learners.advantages import Estimator, grpo, nested_loo, paper, rloo, vineppo
-from sandboxgym_learners.anova import NestedAnova, predicted_efficiency
+from sandboxgym_learners.algorithms import Shape
+from sandboxgym_learners.anova import Components, NestedAnova
 from sandboxgym_learners.branching import BiasWarning, EntropyTrigger
+from sandboxgym_learners.efficiency import efficiency
 from sandboxgym_learners.tree import Group
 
 EPISODES = 16
@@ -312,7 +314,7 @@ WORLDS = {"short (1 routine step, 4 decisive)": 1, "long (20 routine steps, 4 de
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Entry:
     """A tree of B roots that branch once, in K siblings, and its estimator; K = 0 for no branch."""
 
     estimator: Estimator
@@ -322,13 +324,13 @@ class Shape:
 
 
 SHAPES = {
-    "rloo 16": Shape(rloo, EPISODES),
-    "grpo 16, normalised": Shape(partial(grpo, normalise=True), EPISODES, unbiased=False),
-    "nested_loo 2x8": Shape(nested_loo, 2, 8),
-    "nested_loo 2x8, mix .7": Shape(partial(nested_loo, mix=0.7), 2, 8),
-    "nested_loo 4x4": Shape(nested_loo, 4, 4),
-    "nested_loo 8x2": Shape(nested_loo, 8, 2),
-    "branch steps only 2x8": Shape(branch_steps_only, 2, 8, unbiased=False),
+    "rloo 16": Entry(rloo, EPISODES),
+    "grpo 16, normalised": Entry(partial(grpo, normalise=True), EPISODES, unbiased=False),
+    "nested_loo 2x8": Entry(nested_loo, 2, 8),
+    "nested_loo 2x8, mix .7": Entry(partial(nested_loo, mix=0.7), 2, 8),
+    "nested_loo 4x4": Entry(nested_loo, 4, 4),
+    "nested_loo 8x2": Entry(nested_loo, 8, 2),
+    "branch steps only 2x8": Entry(branch_steps_only, 2, 8, unbiased=False),
 }
 
 
@@ -364,12 +366,12 @@ def measure_variance(trees: int) -> list[dict[str, Any]]:
 def _variance_row(world: str, name: str, run: Simulated, rloo_run: Simulated) -> dict[str, Any]:
     variance = run.variance / rloo_run.variance
     shape = SHAPES[name]
-    anova = NestedAnova()
-    anova.end_update(run.trees)
+    known = _known(run.trees)
     predicted = law = None
-    if anova.eta is not None:
-        predicted = anova.efficiency(roots=shape.roots, siblings=shape.siblings, episodes=EPISODES)
-        law = (1 - anova.eta) * _loo(shape.siblings) / _loo(EPISODES)
+    if known is not None and known.eta is not None:
+        tree = Shape(shape.roots, shape.siblings, 1)
+        predicted = efficiency(known, tree, episodes=EPISODES)
+        law = (1 - known.eta) * _loo(shape.siblings) / _loo(EPISODES)
     return {
         "world": world,
         "estimator": name,
@@ -379,12 +381,18 @@ def _variance_row(world: str, name: str, run: Simulated, rloo_run: Simulated) ->
         "signal": run.signal.to_json(),
         "returns": run.returns,
         "env_steps": run.cost.value,
-        "eta": anova.eta,
-        "remaining": anova.remaining,
-        "best_siblings": anova.best_siblings(),
+        "eta": known.eta if known else None,
+        "remaining": known.remaining if known else None,
         "predicted_equal_steps": predicted,
         "predicted_advantage": law,
     }
+
+
+def _known(trees: Sequence[Group]) -> Components | None:
+    """What the learner would know from these trees."""
+    anova = NestedAnova()
+    anova.end_update(trees)
+    return anova.known
 
 
 def _loo(members: int) -> float:
@@ -449,7 +457,7 @@ def noise_world(setting: NoiseSetting) -> tuple[EnumerableMDP, TabularPolicy]:
 
 
 def measure_efficiency(trees: int) -> list[dict[str, Any]]:
-    """The formula from the exact components of each noise world, and the simulated ratio."""
+    """The formula from exact components, what trees predict, and the simulated ratio."""
     rows = []
     for setting in NOISE:
         mdp, policy = noise_world(setting)
@@ -459,16 +467,26 @@ def measure_efficiency(trees: int) -> list[dict[str, Any]]:
         forked = simulate(tree, nested_loo, decisive=setting.before, trees=trees)
         flat = simulate(episodes, rloo, decisive=setting.before, trees=trees)
         ratio = (forked.variance / flat.variance) * (forked.cost / flat.cost)
-        predicted = _formula(setting, policy)
-        rows.append({**asdict(setting), "predicted": predicted, "simulated": ratio.to_json()})
+        known = _known(forked.trees)
+        assert known is not None
+        shape = Shape(setting.roots, setting.siblings, 1)
+        rows.append(
+            {
+                **asdict(setting),
+                "formula": _formula(setting, policy),
+                "predicted": efficiency(known, shape, episodes=EPISODES),
+                "simulated": ratio.to_json(),
+            }
+        )
     print(f"\nVariance times cost of the tree relative to RLOO {EPISODES}, returns pure noise")
     _table(
-        ["steps", "noise", "tree", "formula", "simulated", "difference"],
+        ["steps", "noise", "tree", "formula", "predicted", "simulated", "difference"],
         [
             [
                 f"{row['before']} + {row['after']}",
                 f"{row['noise_before']} / {row['noise_after']}",
                 f"{row['roots']}x{row['siblings']}",
+                f"{row['formula']:.3f}",
                 f"{row['predicted']:.3f}",
                 "{value:.3f} [{low:.3f}, {high:.3f}]".format(**row["simulated"]),
                 f"{row['simulated']['value'] - row['predicted']:+.3f}",
@@ -480,10 +498,11 @@ def measure_efficiency(trees: int) -> list[dict[str, Any]]:
 
 
 def _formula(setting: NoiseSetting, policy: TabularPolicy) -> float:
+    """The closed form of `sandboxgym_learners.efficiency`, from exact components."""
     between = setting.before * setting.noise_before**2
     within = setting.after * setting.noise_after**2
     scores = [1 - sum(p * p for p in row) for row in policy.probabilities[:-1]]
-    return predicted_efficiency(
+    return closed_form(
         eta=between / (between + within),
         remaining=setting.after / (setting.before + setting.after),
         prefix_score=sum(scores[: setting.before]) / sum(scores),
@@ -491,6 +510,16 @@ def _formula(setting: NoiseSetting, policy: TabularPolicy) -> float:
         siblings=setting.siblings,
         episodes=EPISODES,
     )
+
+
+def closed_form(
+    *, eta: float, remaining: float, prefix_score: float, roots: int, siblings: int, episodes: int
+) -> float:
+    """Variance times cost of a tree relative to RLOO, where returns do not depend on actions."""
+    before = prefix_score * (eta + (1 - eta) / siblings) * roots / (roots - 1)
+    after = (1 - prefix_score) * (1 - eta) / (siblings - 1)
+    cost = 1 + (siblings - 1) * remaining
+    return (before + after) * cost / (episodes / (episodes - 1))
 
 
 # Showing it

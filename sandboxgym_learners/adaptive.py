@@ -22,6 +22,9 @@ from sandboxgym_learners.efficiency import cost, variance
 
 SIBLINGS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 
+LEAST_ROOTS = 1.8
+"""What the cost must allow for two roots, which a tree has at least."""
+
 
 class AdaptiveShape:
     """The shape of the next update.
@@ -71,9 +74,9 @@ class AdaptiveShape:
         budget = cost(known, self.usual)
         shapes = {1: Shape(max(2, round(budget / cost(known, Shape(1)))))}
         for siblings in {*SIBLINGS, self.usual.siblings}:
-            roots = round(budget / cost(known, Shape(1, siblings, 1)))
-            if siblings <= self.config.max_siblings and roots >= 2:
-                shapes[siblings] = Shape(min(roots, self.config.max_roots), siblings, 1)
+            roots = budget / cost(known, Shape(1, siblings, 1))
+            if siblings <= self.config.max_siblings and roots >= LEAST_ROOTS:
+                shapes[siblings] = Shape(min(round(roots), self.config.max_roots), siblings, 1)
         return shapes
 
     def state_dict(self) -> dict[str, Any]:

@@ -14,15 +14,11 @@ ended*: Var(G) = between + within.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sandboxgym_learners.tree import Group, Segment, Step
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +73,16 @@ def components(tree: Group) -> Components | None:
     if any(len(group.members) < 2 for group in groups):
         return None
     roots = [_look_at(root) for root in tree.members]
-    forks = [_deviations(root.returns, root.scores) for root in roots]
+    forks = [_deviations(root) for root in roots]
     pairs = [(one, two) for i, one in enumerate(roots) for two in roots[:i]]
-    means = np.array([root.returns.mean() for root in roots])
-    noise = float(np.mean([root.variance / len(root.returns) for root in roots]))
     return Components(
-        between=float(means.var(ddof=1)) - noise,
+        between=statistics.variance([root.mean for root in roots])
+        - _mean([root.noise for root in roots]),
         within=_mean([root.variance for root in roots]),
         prefix_cost=_mean([root.prefix_steps for root in roots]),
         continuation_cost=_mean([root.steps for root in roots]),
         prefix_score=_mean([root.prefix_score for root in roots]),
-        continuation_score=_mean([root.scores.mean() for root in roots]),
+        continuation_score=_mean([_mean(root.scores) for root in roots]),
         prefix_signal=_mean([_between_histories(one, two) for one, two in pairs]),
         prefix_noise=_mean([root.variance * root.prefix_score for root in roots]),
         fork_judged=_mean([judged for judged, _ in forks]),
@@ -165,17 +160,22 @@ def squared_score(step: Step) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """A root: its history, and one return and score for each continuation of it."""
+    """A root: its history, and a return and a score for each continuation of it.
+
+    `mean` and `variance` are those of the returns, `noise` the variance of that mean.
+    """
 
     prefix_steps: int
     prefix_score: float
     steps: float
-    returns: Array
-    scores: Array
+    returns: Sequence[float]
+    scores: Sequence[float]
+    mean: float
+    variance: float
 
     @property
-    def variance(self) -> float:
-        return float(self.returns.var(ddof=1)) if len(self.returns) > 1 else 0.0
+    def noise(self) -> float:
+        return self.variance / len(self.returns)
 
 
 def _look_at(root: Segment) -> _Root:
@@ -187,12 +187,15 @@ def _look_at(root: Segment) -> _Root:
     members = root.branch.members if root.branch else []
     paths = [list(_first_path(member)) for member in members] or [[]]
     reward = root.own_reward()
+    returns = [reward + sum(step.reward for step in path) for path in paths]
     return _Root(
         prefix_steps=len(root.steps),
         prefix_score=sum(map(squared_score, root.steps)),
         steps=_mean([len(path) for path in paths]),
-        returns=np.array([reward + sum(step.reward for step in path) for path in paths]),
-        scores=np.array([float(sum(map(squared_score, path))) for path in paths]),
+        returns=returns,
+        scores=[float(sum(map(squared_score, path))) for path in paths],
+        mean=_mean(returns),
+        variance=statistics.variance(returns) if len(returns) > 1 else 0.0,
     )
 
 
@@ -203,34 +206,36 @@ def _first_path(segment: Segment) -> Iterator[Step]:
         yield from segment.steps
 
 
-def _deviations(returns: Array, scores: Array) -> tuple[float, float]:
+def _deviations(root: _Root) -> tuple[float, float]:
     """E (G - V)² T and E (G - V)² E T, unbiased, from independent pairs of return and score.
 
     Deviations from the sample mean mix the two in known shares. From two pairs alone only their
     mean can be told, and is taken for both.
     """
-    count = len(returns)
-    if count < 2:
-        return 0.0, 0.0
-    apart = float(returns.var(ddof=1) * scores.mean())
-    if count == 2:
+    count = len(root.returns)
+    apart = root.variance * _mean(root.scores)
+    if count <= 2:
         return apart, apart
-    together = float(np.mean((returns - returns.mean()) ** 2 * scores))
+    deviations = [(value - root.mean) ** 2 for value in root.returns]
+    together = _mean([d * score for d, score in zip(deviations, root.scores, strict=True)])
     baseline = ((count - 1) * apart - together * count / (count - 1)) / (count - 2)
     return count * apart - (count - 1) * baseline, baseline
 
 
 def _between_histories(one: _Root, two: _Root) -> float:
-    noise = one.variance / len(one.returns) + two.variance / len(two.returns)
-    apart = (one.returns.mean() - two.returns.mean()) ** 2 - noise
-    return float(apart * (one.prefix_score + two.prefix_score) / 2)
+    apart = (one.mean - two.mean) ** 2 - one.noise - two.noise
+    return apart * (one.prefix_score + two.prefix_score) / 2
 
 
 def _between_episodes(one: _Root, two: _Root) -> float:
-    apart = np.subtract.outer(one.returns, two.returns) ** 2
-    scores = np.add.outer(one.prefix_score + one.scores, two.prefix_score + two.scores)
-    return float(np.mean(apart * scores)) / 2
+    above = one.prefix_score + two.prefix_score
+    pairs = [
+        (g - h) ** 2 * (above + s + t)
+        for g, s in zip(one.returns, one.scores, strict=True)
+        for h, t in zip(two.returns, two.scores, strict=True)
+    ]
+    return _mean(pairs) / 2
 
 
 def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))
+    return math.fsum(values) / len(values)
