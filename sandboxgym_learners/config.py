@@ -120,18 +120,41 @@ class CriticConfig:
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """The model.
+    """The model, and how it acts.
 
     Attributes:
-        model: "tiny" for a small Qwen2 with random weights and a vocabulary from the training
-            tasks; else a folder or name for `AutoModelForCausalLM.from_pretrained`.
+        model: "tiny" for a small Qwen2 with random weights, and a vocabulary from the training
+            tasks or of bytes; "smollm2-135m" for the model that comes in a Python package; else a
+            folder or name for `AutoModelForCausalLM.from_pretrained`.
         width: Hidden size of the tiny model.
         layers: Its number of layers.
+        answers: "choice" among the commands that the environment admits, or "text" that is written
+            by a chat model.
+        engine: What writes: "huggingface", or "vllm" on a GPU.
+        tokens: An answer has at most so many.
+        prompt_tokens: A prompt has at most so many; the middle of a longer one is cut out.
+        entropy: What stands in for the entropy of actions that are written; see `writing`.
+        likely_tokens: How far the most likely answer is followed for that.
+        lora: Rank of adapters to train in place of all weights; 0 to train all.
+        precision: "bfloat16" keeps weights that are not trained so, and computes with those that
+            are in mixed precision.
+        checkpointing: Compute activations again for the gradient instead of keeping them.
+        device: Of torch, such as "cpu" or "cuda".
     """
 
     model: str = "tiny"
     width: int = 64
     layers: int = 2
+    answers: Literal["choice", "text"] = "choice"
+    engine: Literal["huggingface", "vllm"] = "huggingface"
+    tokens: int = 96
+    prompt_tokens: int = 1024
+    entropy: Literal["first token", "likely text"] = "first token"
+    likely_tokens: int = 16
+    lora: int = 0
+    precision: Literal["float32", "bfloat16"] = "float32"
+    checkpointing: bool = False
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -332,6 +355,13 @@ _LEAST: dict[str, float] = {
     "learning.max_norm": 0,
     "policy.width": 8,
     "policy.layers": 1,
+    "policy.tokens": 1,
+    "policy.prompt_tokens": 64,
+    "policy.likely_tokens": 1,
+    "policy.lora": 0,
+    "world.horizon": 1,
+    "world.workers": 0,
+    "world.lanes": 1,
     "learning.epochs": 1,
     "learning.kl": 0,
     "critic.rate": 0,

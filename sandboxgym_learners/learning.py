@@ -197,7 +197,7 @@ class Learner:
     def state_dict(self) -> dict[str, Any]:
         """Weights and optimiser, for a checkpoint."""
         return {
-            "model": self.policy.model.state_dict(),
+            "model": self.policy.weights(),
             "optimiser": self.optimiser.state_dict(),
             "updates": self.updates,
             "steps": self.steps,
@@ -205,11 +205,10 @@ class Learner:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
-        self.policy.model.load_state_dict(state["model"])
+        self.policy.load_weights(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.updates = state["updates"]
         self.steps = state["steps"]
-        self.policy.weights_changed()
 
 
 def _padded(rows: Sequence[Sequence[float]]) -> Tensor:

@@ -114,15 +114,21 @@ class Policy(ABC):
     Attributes:
         model: The model, of the kind of transformers.
         tokenizer: Its tokenizer.
+        mixed: Whether the model computes in bfloat16 where that is safe.
+        recomputes: Whether it is set up to compute activations again (`lora`).
         forward_tokens: How many tokens went through the model so far in order to act.
         chooses: Whether it chooses among candidates, which a query then has to have.
     """
 
     chooses = True
 
-    def __init__(self, model: Any, tokenizer: Any) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, *, mixed: bool = False, recomputes: bool = False
+    ) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer
+        self.mixed = mixed
+        self.recomputes = recomputes
         self.forward_tokens = 0
 
     @abstractmethod
@@ -154,7 +160,7 @@ class Policy(ABC):
     def features(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """The last hidden state at the end of every prompt, with gradient: what a critic reads."""
         tokens, there = left_padded(prompts, self.pad)
-        output = self.model(
+        output = self.forward(
             input_ids=tokens.to(self.model.device),
             attention_mask=there.to(self.model.device),
             position_ids=(there.cumsum(1) - 1).clamp(min=0).to(self.model.device),
@@ -168,9 +174,33 @@ class Policy(ABC):
     def weights_changed(self) -> None:  # noqa: B027 -- most policies have nothing to do then
         """Tell the policy that the learner has changed the model."""
 
+    def forward(self, **inputs: Any) -> Any:
+        """Run the model."""
+        # Activations are computed again for a gradient only in training mode. There is no dropout.
+        again = self.recomputes and torch.is_grad_enabled()
+        if again:
+            self.model.train()
+        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.mixed):
+            output = self.model(**inputs)
+        if again:
+            self.model.eval()
+        return output
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights that are trained, by name."""
+        return {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Take on weights that `weights` gave."""
+        with torch.no_grad():
+            for name, parameter in self.weights().items():
+                parameter.copy_(weights[name])
+        self.weights_changed()
+
     def save(self, folder: str | Path) -> None:
-        """Write the model and its tokenizer in the format of transformers."""
+        """Write the model, or its adapter, and its tokenizer in the format of transformers."""
         self.model.save_pretrained(folder)
+        self.model.config.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
     @property

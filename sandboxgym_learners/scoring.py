@@ -103,6 +103,27 @@ class Encoded(NamedTuple):
         return len(self.prompt) + len(self.trie.tokens)
 
 
+def tiny_model(tokenizer: Any, *, seed: int, width: int = 64, layers: int = 2) -> Any:
+    """A small Qwen2 with random weights, for the vocabulary of a tokenizer."""
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=1024,
+        tie_word_embeddings=True,
+        initializer_range=0.1,  # the usual 0.02 suits wide models; this one would start slowly
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Qwen2ForCausalLM(config)
+
+
 class Choice(NamedTuple):
     """A query in tokens, and which of its commands was chosen."""
 
@@ -123,8 +144,10 @@ class Choice(NamedTuple):
 class ScoringPolicy(Policy):
     """Scores commands with any `AutoModelForCausalLM`."""
 
-    def __init__(self, model: Any, tokenizer: Any) -> None:
-        super().__init__(model, tokenizer)
+    def __init__(
+        self, model: Any, tokenizer: Any, *, mixed: bool = False, recomputes: bool = False
+    ) -> None:
+        super().__init__(model, tokenizer, mixed=mixed, recomputes=recomputes)
         self._trie = functools.lru_cache(maxsize=4096)(Trie.of)
         self._command = functools.lru_cache(maxsize=65536)(self._tokenize_command)
         self._packed = self._packing_agrees()
@@ -141,23 +164,7 @@ class ScoringPolicy(Policy):
     ) -> ScoringPolicy:
         """A small Qwen2 with random weights, and the words of `texts` as its vocabulary."""
         tokenizer = build_tokenizer(texts)
-        config = Qwen2Config(
-            vocab_size=len(tokenizer),
-            hidden_size=width,
-            intermediate_size=2 * width,
-            num_hidden_layers=layers,
-            num_attention_heads=4,
-            num_key_value_heads=4,
-            max_position_embeddings=1024,
-            tie_word_embeddings=True,
-            initializer_range=0.1,  # the usual 0.02 suits wide models; this one would start slowly
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            bos_token_id=None,
-        )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return cls(Qwen2ForCausalLM(config), tokenizer)
+        return cls(tiny_model(tokenizer, seed=seed, width=width, layers=layers), tokenizer)
 
     @classmethod
     def load(cls, folder: str | Path) -> ScoringPolicy:
@@ -243,7 +250,7 @@ class ScoringPolicy(Policy):
         device, dtype = self.model.device, self.model.dtype
         mask = torch.zeros(layout.visible.shape, dtype=dtype)
         mask.masked_fill_(~torch.from_numpy(layout.visible), torch.finfo(dtype).min)
-        logits = self.model(
+        logits = self.forward(
             input_ids=torch.from_numpy(layout.tokens).to(device),
             attention_mask=mask[:, None].to(device),
             position_ids=torch.from_numpy(layout.positions).to(device),
@@ -266,7 +273,7 @@ class ScoringPolicy(Policy):
             scores = []
             for command in item.commands:
                 tokens = torch.tensor([[*item.prompt, *command]], device=self.model.device)
-                logits = self.model(input_ids=tokens, use_cache=False).logits
+                logits = self.forward(input_ids=tokens, use_cache=False).logits
                 before = logits[0, -len(command) - 1 : -1].float()
                 picked = torch.log_softmax(before, dim=-1)[range(len(command)), list(command)]
                 scores.append(picked.sum())

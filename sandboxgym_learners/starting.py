@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sandboxgym_learners.chat import Style
 from sandboxgym_learners.cloning import clone
-from sandboxgym_learners.config import TrainConfig
-from sandboxgym_learners.policy import PolicyError
+from sandboxgym_learners.config import PolicyConfig, TrainConfig
+from sandboxgym_learners.models import new_policy, saved_policy
+from sandboxgym_learners.policy import Policy, PolicyError
 from sandboxgym_learners.scoring import ScoringPolicy
 from sandboxgym_learners.worlds import demonstrations, sample_texts
 
 
-def load_policy(folder: Path) -> ScoringPolicy:
+def load_policy(
+    folder: Path, config: PolicyConfig | None = None, style: Style = "command"
+) -> Policy:
     """The policy that a run saved.
+
+    Args:
+        folder: Where it is.
+        config: How it acts; None for one that chooses.
+        style: Of the system message, for one that writes.
 
     Raises:
         PolicyError: There is none.
@@ -22,34 +31,29 @@ def load_policy(folder: Path) -> ScoringPolicy:
             f"{folder} holds no saved policy (it has no config.json): name a folder that a run "
             "wrote, such as RUN_DIR/start, RUN_DIR/best or RUN_DIR/policy"
         )
-    return ScoringPolicy.load(folder)
+    return saved_policy(folder, config or PolicyConfig(), style)
 
 
-def starting_policy(config: TrainConfig) -> ScoringPolicy:
+def starting_policy(config: TrainConfig) -> Policy:
     """The policy before the first update."""
+    world, face = config.world, config.world.face
     if config.start is not None:
-        return load_policy(config.start)
-    policy = _untrained(config)
-    if config.cloning.steps:
-        expert = config.world.make_expert()
+        return load_policy(config.start, config.policy, face.style)
+    tasks = range(min(world.train_tasks, config.cloning.tasks))
+    policy = new_policy(
+        config.policy,
+        face.style,
+        lambda: sample_texts(world.make_train(), tasks, config.prompt, face, seed=config.seed),
+        seed=config.seed,
+    )
+    if config.cloning.steps and isinstance(policy, ScoringPolicy):
         decisions = demonstrations(
-            expert,
+            world.make_expert(),
             range(config.cloning.tasks),
             config.prompt,
+            face,
             detour=config.cloning.detour,
             seed=config.seed,
         )
         clone(policy, list(decisions), config.cloning, seed=config.seed)
     return policy
-
-
-def _untrained(config: TrainConfig) -> ScoringPolicy:
-    """The model that the configuration names, before the warm start."""
-    world = config.world
-    if config.policy.model == "tiny":
-        tasks = range(min(world.train_tasks, config.cloning.tasks))
-        texts = sample_texts(world.make_train(), tasks, config.prompt, seed=config.seed)
-        return ScoringPolicy.tiny(
-            texts, seed=config.seed, width=config.policy.width, layers=config.policy.layers
-        )
-    return ScoringPolicy.load(config.policy.model)

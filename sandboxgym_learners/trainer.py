@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from sandboxgym_learners.runlog import RunLog, Timing, Update, saved_config, wri
 from sandboxgym_learners.starting import load_policy, starting_policy
 from sandboxgym_learners.summary import describe, episode_steps
 from sandboxgym_learners.tree import Group
+from sandboxgym_learners.worlds import TextEnv
 
 
 class SandboxFailedError(SandboxGymError, RuntimeError):
@@ -76,7 +78,7 @@ class Trainer:
                 config.out, last_update=state["update"], tensorboard=config.tensorboard
             )
             write_config(config.out, described)  # its budget may be another one
-            self._build(load_policy(config.out / "start"))
+            self._build(load_policy(config.out / "start", config.policy, config.world.face.style))
             self._load(state)
         else:
             self.log = RunLog.create(
@@ -97,7 +99,12 @@ class Trainer:
         policy = self.config.out / "policy"
         if policy.exists() and self.compute < self.config.budget:
             shutil.rmtree(policy)  # a finished run goes on, with a larger budget
-        with self.log, self._progress() as progress:
+        with (
+            self.log,
+            closing(self.collector),
+            closing(self.evaluator),
+            self._progress() as progress,
+        ):
             while self.compute < self.config.budget:
                 update, timing, trees = self._one_update()
                 self._record(update, timing, trees)
@@ -130,7 +137,11 @@ class Trainer:
     def _build(self, policy: Policy) -> None:
         """Make everything that works with the policy, which must be the one of the start."""
         config = self.config
-        reference = load_policy(config.out / "start") if config.learning.kl else None
+        reference = (
+            load_policy(config.out / "start", config.policy, config.world.face.style)
+            if config.learning.kl
+            else None
+        )
         self.policy = policy
         self.critic = (
             Critic(policy, config.critic, seed=config.seed) if config.algorithm.critic else None
@@ -138,8 +149,14 @@ class Trainer:
         self.learner = Learner(
             policy, config.learning, config.schedule, reference=reference, seed=config.seed
         )
-        self.collector = Collector(policy, config.world.make_train, config.prompt)
-        self.evaluator = Collector(policy, config.world.make_held_out, config.prompt)
+        self.collector = self._collector(policy, config.world.make_train)
+        self.evaluator = self._collector(policy, config.world.make_held_out)
+
+    def _collector(self, policy: Policy, make: Callable[[], TextEnv]) -> Collector:
+        world = self.config.world
+        return Collector(
+            policy, make, self.config.prompt, world.face, workers=world.workers, lanes=world.lanes
+        )
 
     def _one_update(self) -> tuple[Update, Timing, list[Group]]:
         costs = self.collector.costs

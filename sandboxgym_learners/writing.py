@@ -68,9 +68,16 @@ class WritingPolicy(Policy):
     chooses = False
 
     def __init__(
-        self, model: Any, tokenizer: Any, engine: Engine, config: WritingConfig | None = None
+        self,
+        model: Any,
+        tokenizer: Any,
+        engine: Engine,
+        config: WritingConfig | None = None,
+        *,
+        mixed: bool = False,
+        recomputes: bool = False,
     ) -> None:
-        super().__init__(model, tokenizer)
+        super().__init__(model, tokenizer, mixed=mixed, recomputes=recomputes)
         self.engine = engine
         self.config = config or WritingConfig()
 
@@ -127,7 +134,7 @@ class WritingPolicy(Policy):
             written[row, : len(answer.written)] = torch.tensor(answer.written)
             parts[row, : len(answer.written)] = 1
         there = torch.cat([there, parts], dim=1)
-        logits = self.model(
+        logits = self.forward(
             input_ids=torch.cat([prompts, written], dim=1).to(device),
             attention_mask=there.to(device),
             position_ids=(there.cumsum(1) - 1).clamp(min=0).to(device),

@@ -41,7 +41,13 @@ class HuggingFaceEngine:
     """
 
     def __init__(
-        self, model: Any, *, ends: Sequence[int], pad: int = 0, batch_tokens: int = 16384
+        self,
+        model: Any,
+        *,
+        ends: Sequence[int],
+        pad: int = 0,
+        batch_tokens: int = 16384,
+        mixed: bool = False,
     ) -> None:
         """Write with `model`.
 
@@ -50,11 +56,13 @@ class HuggingFaceEngine:
             ends: The tokens at which a text ends.
             pad: A token to fill up with.
             batch_tokens: How many tokens of prompts are kept at once, padding included.
+            mixed: Compute in bfloat16 where that is safe.
         """
         self.model = model
         self.ends = frozenset(ends)
         self.pad = pad
         self.batch_tokens = batch_tokens
+        self.mixed = mixed
         self.forward_tokens = 0
         self._cache_name = _cache_name(model)
 
@@ -139,14 +147,15 @@ class HuggingFaceEngine:
     def _forward(self, tokens: Tensor, there: Tensor, positions: Tensor, cache: Any) -> Tensor:
         """The logits after the last token of every row; the cache grows."""
         device = self.model.device
-        output = self.model(
-            input_ids=tokens.to(device),
-            attention_mask=there.to(device),
-            position_ids=positions.to(device),
-            use_cache=True,
-            logits_to_keep=1,
-            **{self._cache_name: cache},
-        )
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.mixed):
+            output = self.model(
+                input_ids=tokens.to(device),
+                attention_mask=there.to(device),
+                position_ids=positions.to(device),
+                use_cache=True,
+                logits_to_keep=1,
+                **{self._cache_name: cache},
+            )
         logits: Tensor = output.logits[:, -1].float()
         return logits
 
