@@ -74,8 +74,10 @@ class WorldConfig:
 
     def _make(self, further: Arguments) -> TextEnv:
         arguments = dict(_pair(text) for text in self.arguments + further)
+        if self.horizon is not None:
+            arguments["max_episode_steps"] = self.horizon
         try:
-            return gym.make(self.env, max_episode_steps=self.horizon, **arguments)
+            return gym.make(self.env, **arguments)
         except (gym.error.Error, ModuleNotFoundError, TypeError) as error:
             raise WorldError(f"{self.env} cannot be made with {arguments}: {error}") from error
 
