@@ -11,7 +11,7 @@ What a reader finds where, from the bottom up:
   refused
 - `tab`, `session` the tabs of one episode, and what is done to them
 - `recorder`, `recording`, `snapshotting`, `fingerprint` what a moment came from, and how it is made
-  again and compared
+  again and compared; `understudy` ahead of demand
 - `actions`, `acting`, `axtree`, `observation`, `episode`, `env` what an agent can do and see
 
 Other packages of sandboxgym use `env.BrowserEnv`, `options.Options`, `sites` and `observation`.

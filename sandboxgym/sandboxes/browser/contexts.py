@@ -60,12 +60,12 @@ class Pool:
     async def _fill(self) -> None:
         try:
             while len(self._ready) < READY:
-                await self._quiet()
+                await self.quiet()
                 self._ready.append(await self._make())
         except BrowserError:
             pass  # whoever needs one next is told
 
-    async def _quiet(self) -> None:
+    async def quiet(self) -> None:
         """Wait for a moment at which nobody waits for the browser, but not for ever."""
         now = asyncio.get_running_loop().time
         begun = now()  # by whoever took the last one, and has more to ask for

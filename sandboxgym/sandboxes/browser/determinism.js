@@ -183,15 +183,31 @@
 
   // Other places to keep things in, which nobody reads: we are told that they are used.
   const then = Promise.prototype.then;
-  const others = promise => {
-    report?.(stringify(["keeps"]));
+  const awaited = promise => {
     const answered = asked();
     Reflect.apply(then, promise, [answered, answered]);
     return promise;
   };
+  const others = promise => {
+    report?.(stringify(["keeps"]));
+    return awaited(promise);
+  };
   told(self.CacheStorage?.prototype, ["open", "match", "has", "delete", "keys"], others);
   told(self.Cache?.prototype, ["match", "matchAll", "add", "addAll", "put", "delete", "keys"], others);
   told(self.StorageManager?.prototype, ["getDirectory"], others);
+
+  // What a response or a blob holds comes from another process, too.
+  const contents = ["text", "arrayBuffer", "json", "blob", "formData", "bytes"];
+  told(self.Response?.prototype, contents, awaited);
+  told(self.Blob?.prototype, contents, awaited);
+  for (const kind of ["ArrayBuffer", "BinaryString", "DataURL", "Text"]) {
+    const name = `readAs${kind}`;
+    const native = self.FileReader?.prototype[name];
+    if (native) replace(self.FileReader.prototype, name, { [name](...what) {
+      Reflect.apply(native, this, what);
+      Reflect.apply(listen, this, ["loadend", asked(), { once: true }]);
+    } }[name]);
+  }
 
   // ---- Going back. A traversal that a page begins would stop Chromium's virtual time for ever, so
   // we do it for the page when time stands still, which is within the present frame.

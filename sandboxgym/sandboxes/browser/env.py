@@ -42,8 +42,8 @@ from sandboxgym.sandboxes.browser.snapshotting import (
     Moment,
     UnfaithfulTellingError,
     capture,
-    retell,
 )
+from sandboxgym.sandboxes.browser.understudy import Understudy
 
 _PATIENCE_S = 120.0
 
@@ -123,6 +123,7 @@ class BrowserEnv(ForkableEnv[Observation, str]):
         self._site: Site | None = None
         self._site_at_first: Any = None
         self._episode: Episode | None = None
+        self._understudy = Understudy()
         self._moment: Moment | None = None  # the present one, if it was captured already
         self._seed = 0
         self._task = (start, goal)
@@ -176,6 +177,8 @@ class BrowserEnv(ForkableEnv[Observation, str]):
         The browser goes on for other environments, and ends with the process.
         """
         self._replace(None)
+        if self._understudy.at_work:
+            self._run(self._understudy.dismiss())
         site, self._site, self._site_at_first = self._site, None, None
         end = getattr(site, "close", None)
         if end is not None:
@@ -256,7 +259,8 @@ class BrowserEnv(ForkableEnv[Observation, str]):
         """Tell the story of a moment again; where it comes out differently, nothing is changed."""
         site = self._served_site
         try:
-            episode = self._run(retell(held.moment, site, self._options(held.seed)))
+            options = self._options(held.seed)
+            episode = self._run(self._understudy.restore(held.moment, site, options))
         except UnfaithfulTellingError as error:
             self.metrics["unfaithful_restores"] = self.metrics.get("unfaithful_restores", 0) + 1
             self.unfaithful = str(error)

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -70,6 +71,8 @@ _ROUNDS_OF_REST = 2  # in which a page reads what has arrived
 # So few that the microseconds between them stay below what pages are told; together a second.
 _BODY_PAUSES_S = (0.001,) * 8 + (0.005,) * 8
 _LOAD_PAUSES_S = (0.07,) * 14
+# On a busy machine all takes longer: pauses are as long as so many of Chromium's answers, up to
+_ANSWERS, _LONGEST_PAUSE_S = 8, 0.3
 
 
 class Session:
@@ -338,13 +341,16 @@ class Session:
             return
         for pauses in (_BODY_PAUSES_S, _LOAD_PAUSES_S):
             for pause in pauses:
+                asked = time.perf_counter()
                 await self._creep()
-                if self._loading:
-                    await asyncio.sleep(pause)  # what we wait for is in other processes
+                if self._loading:  # what we wait for is in other processes
+                    slow = min(_ANSWERS * (time.perf_counter() - asked), _LONGEST_PAUSE_S)
+                    await asyncio.sleep(max(pause, slow))
                     continue
+                begun = self._begun
                 for _ in range(_ROUNDS_OF_REST):
                     await self._creep()
-                if not self._loading:
+                if not self._loading and self._begun == begun:
                     return
             for tab in self.tabs:
                 tab.loading.leave_bodies()
@@ -354,6 +360,10 @@ class Session:
     @property
     def _loading(self) -> bool:
         return any(tab.loading.may_end for tab in self.tabs if not tab.gone)
+
+    @property
+    def _begun(self) -> int:
+        return sum(tab.loading.begun for tab in self.tabs)
 
     async def _creep(self) -> None:
         for clock in dict.fromkeys(tab.clock for tab in self.tabs):

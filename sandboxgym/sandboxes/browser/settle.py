@@ -24,7 +24,9 @@ MICROSECOND = 1e-3  # Chromium's resolution, in milliseconds
 # Chromium rounds what it tells pages of time, and what it moves their animations by, to steps of
 # this. What lies between two steps it rounds up or down by a chance of its own.
 _STEP = 0.1
-_ATTEMPTS = 10  # at drawing the first frame of a document
+# Waited for before each attempt to draw the first frame of a document, which other processes have
+# a part in; from the sixth on it is drawn a step later each time.
+_ATTEMPTS_S = (0.0, 0.0, 0.002, 0.005, 0.01, 0.02, 0.02, 0.02, 0.05, 0.05)
 _CYCLE = 9  # after which frames are on time again
 
 
@@ -167,11 +169,12 @@ class Frames:
             contextId=world["executionContextId"],
             awaitPromise=True,
         )
-        for attempt in range(_ATTEMPTS):
+        for attempt, pause in enumerate(_ATTEMPTS_S):
+            await asyncio.sleep(pause)
             await self._cdp.send("Runtime.evaluate", expression="0")  # it has got round to it
             if told.done():
                 return
-            self._drawn += _STEP if attempt > _ATTEMPTS // 2 else 0
+            self._drawn += _STEP if attempt > 5 else 0
             await self._draw()
 
     def _navigated(self, params: dict[str, Any]) -> None:
@@ -230,10 +233,12 @@ class Loading:
 
     Attributes:
         may_end: Whether it is worth waiting for without letting the page's time pass.
+        begun: How often something more was to be waited for.
     """
 
     def __init__(self, cdp: CDPSession) -> None:
         self.may_end = False
+        self.begun = 0
         self._frames: set[str] = set()
         self._requests: set[str] = set()
         self._bodies: set[str] = set()  # of answers, that pages may read or not
@@ -246,8 +251,9 @@ class Loading:
         cdp.on("Network.responseReceived", self._answered)
         for event in ("Network.loadingFinished", "Network.loadingFailed"):
             cdp.on(event, lambda params: self._ends(params["requestId"]))
-        # A worker's script goes by the worker's own id, and its end is told to the worker only.
-        cdp.on("Target.attachedToTarget", lambda p: self._ends(p["targetInfo"]["targetId"]))
+        # A worker's script goes by the worker's own id, and its end is told to the worker only:
+        # `worker_runs`.
+        cdp.on("Target.attachedToTarget", lambda p: self._begins_worker(p["targetInfo"]))
         cdp.on("detached", lambda _: self._gone())
 
     def __bool__(self) -> bool:
@@ -264,6 +270,10 @@ class Loading:
         self._stored = 0
         self._look(more=False)
 
+    def worker_runs(self, target_id: str) -> None:
+        """A worker has its script, or is gone."""
+        self._ends(target_id)
+
     def leave_bodies(self) -> None:
         """Pages need not read what they were answered."""
         self._bodies.clear()
@@ -277,6 +287,9 @@ class Loading:
     def _asks(self, params: dict[str, Any]) -> None:
         if params["requestId"] != params.get("loaderId"):  # a document's: see its frame
             self._begins(self._requests, params["requestId"])
+
+    def _begins_worker(self, target: dict[str, Any]) -> None:
+        self._begins(self._requests, target["targetId"])
 
     def _answered(self, params: dict[str, Any]) -> None:
         if params["requestId"] in self._requests:
@@ -298,5 +311,6 @@ class Loading:
 
     def _look(self, *, more: bool) -> None:
         """What was given up stays so until there is more to wait for."""
+        self.begun += more
         waiting = bool(self._frames or self._requests or self._bodies or self._stored)
         self.may_end = waiting and (more or self.may_end)

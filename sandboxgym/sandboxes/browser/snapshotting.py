@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -108,24 +109,41 @@ async def capture(episode: Episode, site_state: Any) -> Moment:
     )
 
 
-async def retell(moment: Moment, site: Site, options: Options) -> Episode:
-    """An episode at a moment, in a new context.
+async def told(moment: Moment, site: Site, options: Options) -> Episode:
+    """An episode in a new context, after the story of a moment; still to be `checked`.
+
+    Raises:
+        UnfaithfulTellingError: It cannot be told.
+    """
+    session = await Session.start(site, options, now=moment.story.start.time)
+    episode = Episode(session)
+    async with _or_ended(episode):
+        await _tell(episode, moment)
+    return episode
+
+
+async def checked(episode: Episode, moment: Moment) -> Episode:
+    """The episode, if it is at the moment; else it is ended.
 
     Raises:
         UnfaithfulTellingError: It came out differently.
     """
-    session = await Session.start(site, options, now=moment.story.start.time)
-    episode = Episode(session)
-    try:
-        await _tell(episode, moment)
+    async with _or_ended(episode):
         await _check(episode, moment)
+    return episode
+
+
+@contextlib.asynccontextmanager
+async def _or_ended(episode: Episode) -> AsyncIterator[None]:
+    """End an episode that goes wrong."""
+    try:
+        yield
     except BaseException as error:
         await episode.close()
         told_wrongly = isinstance(error, BrowserError | UncapturedPageError)
         if told_wrongly and not isinstance(error, BrowserLostError):
             raise UnfaithfulTellingError(str(error)) from error
         raise
-    return episode
 
 
 async def _tell(episode: Episode, moment: Moment) -> None:

@@ -86,11 +86,11 @@ class Tab:
         self.url = "about:blank"
         self.dialogs: list[Dialog] = []
         self.refused: list[str] = traffic.refused
-        self.workers = Workers(cdp, options.seed, self._reported)
         self.file_chooser: int | None = None
         self.clock = clock
         self.frames = Frames(cdp, clock, options.frame_ms)
         self.loading = Loading(cdp)
+        self.workers = Workers(cdp, options.seed, self._reported, self.loading.worker_runs)
         self.traversals: list[int] = []
         self.ended = False
         self.pointer: list[float] = []

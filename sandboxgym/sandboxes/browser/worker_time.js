@@ -106,7 +106,7 @@
   const tick = async () => {
     for (;;) {
       await breath();
-      const timer = inbox.length || arrived.length ? undefined : nextTimer();
+      const timer = inbox.length || arrived.length || asked ? undefined : nextTimer();
       if (inbox.length) deliver(inbox.shift());
       else if (arrived.length) arrived.shift()();
       else if (timer) fire(timer);

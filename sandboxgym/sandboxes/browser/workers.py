@@ -37,14 +37,20 @@ class Workers:
         page: The session of the page.
         seed: Of their randomness.
         reported: Called with what their pages report; see `determinism.js`.
+        runs: Called with the id of each when its script has run.
     """
 
     def __init__(
-        self, page: CDPSession, seed: int, reported: Callable[[dict[str, Any]], None]
+        self,
+        page: CDPSession,
+        seed: int,
+        reported: Callable[[dict[str, Any]], None],
+        runs: Callable[[str], None],
     ) -> None:
         self._connection = page.connection
         self._seed = seed
         self._reported = reported
+        self._runs = runs
         self._all: list[_Worker] = []
         page.on("Target.attachedToTarget", self._attached)
 
@@ -67,6 +73,7 @@ class Workers:
         cdp = self._connection.session(params["sessionId"], target["targetId"])
         cdp.on("Runtime.bindingCalled", self._reported)
         starting = asyncio.ensure_future(self._start(cdp, target["url"]))
+        starting.add_done_callback(lambda _: self._runs(target["targetId"]))
         self._all.append(_Worker(cdp, starting))
 
     async def _start(self, cdp: CDPSession, url: str) -> None:
@@ -76,3 +83,4 @@ class Workers:
         for source in (time, determinism.script(self._seed, url)):
             await cdp.send("Runtime.evaluate", expression=source)
         await cdp.send("Runtime.runIfWaitingForDebugger")
+        await cdp.send("Runtime.evaluate", expression="0")  # after its own script

@@ -158,3 +158,15 @@ def test_closing_ends_the_site_and_reset_makes_another(browser):
     assert env.reset(seed=5)[0] == first
     assert env._site is not site
     env.close()
+
+
+def test_a_double_click_is_done_to_one_document(browser):
+    leave = "<button onclick=\"location = '/' + 'ab'[n++]\">go</button><script>n = 0</script>"
+    site = PageSite({"/": leave, "/a": "<title>a</title>", "/b": "<title>b</title>"})
+    env = BrowserEnv(lambda: site)
+    try:
+        env.reset(seed=1)
+        assert play(env, ["dblclick button 'go'"])["title"] == "b"
+        assert site.paths == ["/", "/b"]
+    finally:
+        env.close()

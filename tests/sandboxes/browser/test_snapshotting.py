@@ -3,6 +3,7 @@ captured, played on; then restored in another environment, and played on again."
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,8 +15,10 @@ import pytest
 
 import sandboxgym as sg
 from sandboxgym.core.errors import RestoreMismatchError, SnapshotCorruptError, UncapturedStateError
+from sandboxgym.sandboxes.browser import loop
 from sandboxgym.sandboxes.browser.env import BrowserEnv
 from sandboxgym.sandboxes.browser.options import Options
+from sandboxgym.sandboxes.browser.understudy import Understudy
 from tests.sandboxes.browser.playing import play
 from tests.sandboxes.browser.site import TestSite
 
@@ -222,15 +225,73 @@ def test_restored_exactly(envs, item):
     assert [play(twin, [action]) for action in after] == ahead
 
 
-def test_snapshot_changes_nothing(envs):
+@pytest.mark.parametrize(
+    ("start", "script"),
+    [
+        ("/timers", ["click button 'start'", "noop(110)", "click button 'later'", "noop(40)"]),
+        ("/spa", ["click link 'notes'", "click link 'about'", "go_back()", "go_forward()"]),
+        (
+            "/chance",  # whose buttons write into nodes that are selected
+            ["keyboard_press('Control+a')", *["click button 'roll'", "click button 'token'"] * 2],
+        ),
+    ],
+)
+def test_snapshot_changes_nothing(envs, start, script):
     env, twin = envs
-    script = ["click button 'start'", "noop(110)", "click button 'later'", "noop(40)"]
     for each in envs:
-        each.reset(seed=1, options={"start": "/timers"})
+        each.reset(seed=1, options={"start": start})
     for action in script:
         env.snapshot()
         assert play(env, [action]) == play(twin, [action])
     assert env.screenshot() == twin.screenshot()
+    assert env.snapshot().digest == twin.snapshot().digest
+
+
+def test_a_moment_that_is_restored_again_and_again_is_told_ahead(envs):
+    env, _ = envs
+    env.reset(seed=1, options={"start": "/canvas"})
+    shown = play(env, ["click button 'a dot somewhere'"])
+    moment, picture = env.snapshot(), env.screenshot()
+    ahead = play(env, ["click button 'a dot somewhere'"])
+    used = env._understudy.used
+    for _ in range(4):
+        assert env.restore(moment)[0] == shown
+        assert env.screenshot() == picture
+        assert play(env, ["click button 'a dot somewhere'"]) == ahead
+        if env._understudy.at_work:
+            loop.run(_rested(env._understudy), 60)
+    assert env._understudy.used == used + 2
+    env.reset(seed=2)
+    other = env.snapshot()
+    env.restore(other)
+    assert not env._understudy.at_work
+
+
+async def _rested(understudy: Understudy) -> None:
+    assert understudy._telling is not None
+    await asyncio.wait({understudy._telling})
+
+
+def test_a_page_knows_where_the_mouse_was_before_it(envs):
+    env, twin = envs
+    env.reset(seed=1, options={"start": "/storage"})
+    play(env, ["click link 'again'"])
+    frame = env.snapshot().state["moment"]["fingerprint"]["tabs"][0]["frames"][0]
+    assert frame["hover"] != ""  # the link of the new document, which moved under the mouse
+    told_wrongly = twin.metrics.get("unfaithful_restores", 0)
+    twin.restore(env.snapshot())
+    assert twin.metrics.get("unfaithful_restores", 0) == told_wrongly, twin.unfaithful
+
+
+def test_a_link_with_download_begins_no_story(envs):
+    env, twin = envs
+    env.reset(seed=1, options={"start": "/download"})
+    play(env, ["click link 'a link with download'"])
+    moment = env.snapshot()
+    assert moment.held.moment.story.start.url.endswith("/download")
+    told_wrongly = twin.metrics.get("unfaithful_restores", 0)
+    twin.restore(moment)
+    assert twin.metrics.get("unfaithful_restores", 0) == told_wrongly, twin.unfaithful
 
 
 def test_eight_forks_go_eight_ways(envs):
