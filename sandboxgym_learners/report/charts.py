@@ -26,6 +26,8 @@ class Chart:
             are left out.
         smooth: Whether the values of single updates are noisy and averaged over neighbours.
         line: A value that is marked by a line, and what it means.
+        chosen: Whether the values are settings that a run may choose anew for every update; where
+            none did, there is no chart.
     """
 
     title: str
@@ -35,6 +37,7 @@ class Chart:
     log: bool = False
     smooth: bool = True
     line: tuple[float, str] | None = None
+    chosen: bool = False
 
 
 SUCCESS = Chart(
@@ -85,9 +88,17 @@ BRANCHING = (
     ),
     Chart(
         "η: variance between prefixes",
-        "Running share of the variance of returns that lies between the shared prefixes, not below "
-        "them.",
+        "Running share of the variance of returns that the shared prefix explains. The formula of "
+        "the efficiency calls it ρ.",  # noqa: RUF001
         ("eta",),
+        share=True,
+        smooth=False,
+    ),
+    Chart(
+        "f: steps after the branch point",
+        "Running share of an episode's steps that comes after its first branch point, and so is "
+        "paid by every sibling.",
+        ("remaining",),
         share=True,
         smooth=False,
     ),
@@ -100,6 +111,32 @@ BRANCHING = (
         line=(1.0, "independent episodes"),
     ),
     Chart(
+        "B: roots",
+        "Independent episodes of a task, as chosen for each update.",
+        ("roots",),
+        smooth=False,
+        chosen=True,
+    ),
+    Chart(
+        "K: siblings",
+        "Members of the groups below the roots, where an update branched.",
+        ("siblings",),
+        smooth=False,
+        chosen=True,
+    ),
+    Chart(
+        "M: branch points",
+        "How many a backbone could have, as chosen for each update; 0 where it did not branch.",
+        ("max_branches",),
+        smooth=False,
+        chosen=True,
+    ),
+    Chart(
+        "Variance explained by the critic",
+        "Of the variance of the returns of an update, the share that the critic had foreseen.",
+        ("value_explained",),
+    ),
+    Chart(
         "Success while training",
         "Estimated from the collected trees, on training tasks.",
         ("success",),
@@ -109,7 +146,9 @@ BRANCHING = (
 
 
 def chart_data(chart: Chart, groups: Groups) -> dict[str, Any] | None:
-    """A chart with its curves; None where no run knows what it plots."""
+    """A chart with its curves; None where there is nothing to tell."""
+    if chart.chosen and not any(_changes(chart, run) for runs in groups.values() for run in runs):
+        return None
     series = []
     for algo, runs in groups.items():
         measured = {run.seed: _points(chart, run) for run in runs}
@@ -128,6 +167,10 @@ def chart_data(chart: Chart, groups: Groups) -> dict[str, Any] | None:
         "line": chart.line and {"value": chart.line[0], "label": chart.line[1]},
         "series": series,
     }
+
+
+def _changes(chart: Chart, run: Run) -> bool:
+    return len(set(_points(chart, run).y)) > 1
 
 
 def _band(chart: Chart, runs: Sequence[Points]) -> Band | None:

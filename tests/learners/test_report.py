@@ -37,10 +37,11 @@ ATTACK = (
 )
 
 
-@pytest.fixture
-def runs(tmp_path):
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
     folders = [
-        make_run(tmp_path / f"{algo}-{seed}", algo, seed, skill=skill)
+        make_run(folder / f"{algo}-{seed}", algo, seed, skill=skill)
         for algo, skill in (("rloo", 0.2), ("bpo", 0.5))
         for seed in range(3)
     ]
@@ -481,6 +482,29 @@ def test_what_no_run_knows_is_left_out(tmp_path):
     assert "Groups with a single action" not in titles
 
 
+def test_shapes_are_drawn_where_a_run_chose_them(tmp_path):
+    fixed = load_run(make_run(tmp_path / "fixed", "bpo", 0, updates=5))
+    shapes = [(4, 4, 1), (8, None, 0), (4, 8, 2), (4, 8, 2), (2, 16, 1)]
+    rows = [
+        replace(row, roots=roots, siblings=siblings, max_branches=branches)
+        for row, (roots, siblings, branches) in zip(fixed.updates[1:], shapes, strict=True)
+    ]
+    adaptive = replace(fixed, algo="bpo-adaptive", updates=rows)
+
+    def drawn(*runs):
+        charts = report_data(runs, command="c")["branching"]
+        return {
+            chart["title"][0]: chart for chart in charts if chart["title"][:2] in ("B:", "K:", "M:")
+        }
+
+    constant = replace(fixed, updates=[replace(row, roots=8) for row in fixed.updates])
+    assert drawn(constant) == {}
+    found = drawn(constant, adaptive)
+    assert found["K"]["series"][0]["seeds"][0]["y"] == [4, 8, 8, 16]
+    assert found["M"]["series"][0]["seeds"][0]["y"] == [1, 0, 2, 2, 1]
+    assert [series["algo"] for series in found["B"]["series"]] == ["bpo", "bpo-adaptive"]
+
+
 def test_variance_at_equal_cost_is_the_product(tmp_path):
     run = load_run(make_run(tmp_path / "a", "rloo", 0, updates=5))
     (chart, *_) = report_data([run], command="c")["variance"]
@@ -521,9 +545,9 @@ def test_texts_are_not_searched_for_placeholders():
     assert page.count("@@STYLE@@") == 1
 
 
-@pytest.fixture
-def page(runs, tmp_path):
-    return write_report(runs, tmp_path / "out", command="python -m demo")
+@pytest.fixture(scope="module")
+def page(runs, tmp_path_factory):
+    return write_report(runs, tmp_path_factory.mktemp("page"), command="python -m demo")
 
 
 def test_browser_draws_every_section(page):
@@ -597,7 +621,7 @@ def test_browser_marks_groups_that_teach_nothing_and_episodes_that_were_solved(p
           for (let y = top; y < Math.min(bottom, canvas.height); y++) {
             shown.push(hex(layout.fanX(fan), y));
           }
-          return shown.filter((colour) => colour === "#000000").length / shown.length;
+          return shown.filter((colour) => colour === colours().card).length / shown.length;
         };
         const branching = layout.tree.fans.filter((fan) => fan.level > 0);
         return {
@@ -706,11 +730,12 @@ def test_browser_shows_any_tree_of_any_run(page):
     assert found["opening"][1] == str(embedded(page)["opening"] // 4)
 
 
-def test_browser_says_so_where_a_tree_cannot_be_unpacked(page):
-    text = page.read_text("utf-8")
-    page.write_text(re.sub(r'(id="tree-\d+">).*?<', r"\1eJx=<", text), "utf-8")
+def test_browser_says_so_where_a_tree_cannot_be_unpacked(page, tmp_path):
+    broken = tmp_path / "broken.html"
+    text = re.sub(r'(id="tree-\d+">).*?<', r"\1eJx=<", page.read_text("utf-8"))
+    broken.write_text(text, "utf-8")
     alert = 'return document.querySelector("[role=alert]").textContent'
-    assert in_browser(page, alert).startswith("This tree cannot be unpacked here")
+    assert in_browser(broken, alert).startswith("This tree cannot be unpacked here")
 
 
 def test_browser_shows_what_siblings_saw_differently(tmp_path):
@@ -736,6 +761,8 @@ def test_browser_shows_what_siblings_saw_differently(tmp_path):
           added: [...item.querySelectorAll("ins")].map((part) => part.textContent),
           note: item.querySelector(".note")?.textContent,
         }));
+        document.querySelector(".differences").open = true;
+        await wait(50);
         const result = { first: told() };
         scroll.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
         result.second = told();
@@ -800,12 +827,11 @@ def test_browser_is_not_taken_over_by_texts(tmp_path):
     assert found["command"] == found["action"]
 
 
-def test_browser_refuses_a_foreign_script(page):
-    smuggled = page.read_text("utf-8").replace(
-        "</body>", "<script>document.title = 'pwned'</script></body>"
-    )
-    page.write_text(smuggled, "utf-8")
-    assert in_browser(page, "return document.title") == "Training report: BPO and RLOO"
+def test_browser_refuses_a_foreign_script(page, tmp_path):
+    smuggled = tmp_path / "smuggled.html"
+    foreign = "<script>document.title = 'pwned'</script></body>"
+    smuggled.write_text(page.read_text("utf-8").replace("</body>", foreign), "utf-8")
+    assert in_browser(smuggled, "return document.title") == "Training report: BPO and RLOO"
 
 
 def test_browser_fits_the_page_on_a_phone(page):

@@ -3,22 +3,24 @@
 // only what is seen is painted, and all of one look at once.
 
 const WIDTHS = 8; // how many different line widths are told apart
+const SHARPEST = 2; // pixels a point; more take longer and show no more
 
 class TreePainter {
   constructor(layout, canvas) {
     this.layout = layout;
     this.canvas = canvas;
+    this.pen = canvas.getContext("2d", { alpha: false });
     this.colours = colours();
   }
 
   /** Paint what `view` shows, a box in pixels of the drawing, and mark one decision. */
   paint(view, selected) {
-    const sharpness = window.devicePixelRatio || 1;
+    const { pen, colours } = this, sharpness = Math.min(SHARPEST, window.devicePixelRatio || 1);
     resize(this.canvas, view, sharpness);
-    const pen = this.canvas.getContext("2d");
     pen.setTransform(sharpness, 0, 0, sharpness, -view.left * sharpness, -view.top * sharpness);
-    pen.clearRect(view.left, view.top, view.width, view.height);
-    pen.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
+    pen.fillStyle = colours.card;
+    pen.fillRect(view.left, view.top, view.width, view.height);
+    pen.font = `12px ${colours.font}`;
     const seen = this.seen(view);
     this.paintWay(pen, selected);
     this.paintFans(pen, seen);
@@ -89,17 +91,22 @@ class TreePainter {
     pen.setLineDash([]);
   }
 
-  /** The ways to the decisions: those of one colour and one width in one stroke. */
+  /** The ways to the decisions: neighbours of one look as one line, all lines of it in one stroke. */
   paintLinks(pen, { nodes }) {
     const { layout, colours } = this;
     const paths = new Map();
+    let line = null;
     for (const node of nodes) {
       const look = node.shade * (WIDTHS + 1) + Math.round(node.thickness * WIDTHS);
-      if (!paths.has(look)) paths.set(look, new Path2D());
-      const path = paths.get(look), y = layout.y(node.lane);
-      path.moveTo(layout.start(node), y);
-      path.lineTo(layout.x(node.depth), y);
+      const start = layout.start(node), end = layout.x(node.depth);
+      if (line && line.look === look && line.lane === node.lane && line.end === start) {
+        line.end = end;
+        continue;
+      }
+      if (line) addLine(paths, line, layout.y(line.lane));
+      line = { look, lane: node.lane, start, end };
     }
+    if (line) addLine(paths, line, layout.y(line.lane));
     for (const [look, path] of paths) {
       pen.strokeStyle = colours.shades[Math.floor(look / (WIDTHS + 1))];
       pen.lineWidth = Math.min(1.2 + (5.8 * (look % (WIDTHS + 1))) / WIDTHS, layout.lane * 0.6);
@@ -172,6 +179,13 @@ class TreePainter {
   }
 }
 
+function addLine(paths, { look, start, end }, y) {
+  if (!paths.has(look)) paths.set(look, new Path2D());
+  const path = paths.get(look);
+  path.moveTo(start, y);
+  path.lineTo(end, y);
+}
+
 function resize(canvas, { width, height }, sharpness) {
   const wide = Math.round(width * sharpness), high = Math.round(height * sharpness);
   if (canvas.width === wide && canvas.height === high) return;
@@ -196,10 +210,10 @@ function dot(path, x, y, radius) {
   path.arc(x, y, radius, 0, 2 * Math.PI);
 }
 
-/** The colours of the style sheet, as they are now: dark or light. */
+/** The colours of the style sheet, as they are now: dark or light; and its font. */
 function colours() {
   const style = getComputedStyle(document.documentElement);
   const value = (name) => style.getPropertyValue(`--${name}`).trim();
   const named = Object.fromEntries(["ink", "soft", "card", "way"].map((name) => [name, value(name)]));
-  return { ...named, shades: SHADES.map(value) };
+  return { ...named, shades: SHADES.map(value), font: getComputedStyle(document.body).fontFamily };
 }

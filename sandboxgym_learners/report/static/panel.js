@@ -1,16 +1,17 @@
 "use strict";
 // The panel beside a tree: what the agent saw and did at one decision, and what its siblings did.
 
-/** All about a decision; `select` goes to another one. */
-function describe(layout, selected, select) {
+/** All about a decision. `panel` has `select`, which goes to another one, and remembers whether the
+ *  reader is comparing observations. */
+function describe(layout, selected, panel) {
   const { tree } = layout, node = layout.nodes[selected];
   return [
     html("div", { "aria-live": "polite" },
       html("p", { class: "crumbs" }, whereabouts(layout, node)),
       html("h3", {}, tree.texts[node.action])),
     numbers(tree, node),
-    siblings(layout, selected, select),
-    differences(layout, selected, select),
+    siblings(layout, selected, panel.select),
+    differences(layout, selected, panel),
     html("h4", {}, "What the agent saw"), html("pre", {}, tree.prompts[node.prompt]),
     candidates(tree, node),
     node.written < 0 ? null : [html("h4", {}, "What the agent wrote"), html("pre", {}, tree.texts[node.written])],
@@ -53,37 +54,45 @@ function siblings({ tree, nodes }, selected, select) {
     html("ol", {}, items));
 }
 
-/** What the siblings saw at the same step: once for those that did and saw the same. */
-function differences(layout, selected, select) {
-  const { tree, nodes } = layout, node = nodes[selected];
-  const others = new Map();
-  for (const other of elsewhere(layout, node)) {
-    const key = `${nodes[other].action} ${nodes[other].observation}`;
-    others.set(key, [...(others.get(key) ?? []), other]);
-  }
-  if (others.size === 0) return null;
-  const own = tree.texts[node.observation];
-  const items = [...others.values()].map((alike) => {
-    const [first] = alike, seen = nodes[first].observation;
-    const who = `${alike.map((index) => memberOf(layout, node, nodes[index]) + 1).join(", ")}: `;
-    return html("li", {},
-      html("button", { type: "button", onclick: () => select(first) }, html("span", {}, who + tree.texts[nodes[first].action])),
-      seen === node.observation ? html("p", { class: "note" }, "saw the same") : diffElement(own, tree.texts[seen]));
-  });
-  return html("details", { class: "differences" },
+/** What the siblings saw at the same step. It takes a while with many, so it waits to be opened. */
+function differences(layout, selected, panel) {
+  const node = layout.nodes[selected], others = elsewhere(layout, node);
+  if (others.length === 0) return null;
+  const list = html("ol", {});
+  const toggle = () => {
+    panel.comparing = element.open;
+    if (element.open && !list.firstChild) list.append(...comparisons(layout, node, others, panel.select));
+  };
+  const element = html("details", { class: "differences", ontoggle: toggle },
     html("summary", {}, `What the siblings saw at step ${node.depth}, and how it differs`),
     html("p", { class: "note" }, html("del", {}, "only here"), " ", html("ins", {}, "only there"), ", by the number of the sibling"),
-    html("ol", {}, items));
+    list);
+  element.open = panel.comparing;
+  toggle();
+  return element;
+}
+
+/** One item for all siblings that did and saw the same. */
+function comparisons({ tree, nodes }, node, others, select) {
+  const alike = new Map();
+  for (const other of others) {
+    const key = `${nodes[other].action} ${nodes[other].observation}`;
+    alike.set(key, [...(alike.get(key) ?? []), other]);
+  }
+  const own = tree.texts[node.observation], { lanes } = tree.fans[node.group];
+  return [...alike.values()].map((members) => {
+    const first = nodes[members[0]];
+    const who = members.map((index) => lanes.indexOf(nodes[index].lane) + 1).join(", ");
+    return html("li", {},
+      html("button", { type: "button", onclick: () => select(members[0]) }, html("span", {}, `${who}: ${tree.texts[first.action]}`)),
+      first.observation === node.observation ? html("p", { class: "note" }, "saw the same") : diffElement(own, tree.texts[first.observation]));
+  });
 }
 
 /** The decisions that the other members of a decision's group took at the same step. */
 function elsewhere(layout, node) {
   const { lanes } = layout.tree.fans[node.group];
   return lanes.filter((lane) => lane !== node.lane).map((lane) => layout.at(lane, node.depth)).filter((index) => index !== undefined);
-}
-
-function memberOf(layout, node, other) {
-  return layout.tree.fans[node.group].lanes.indexOf(other.lane);
 }
 
 function candidates(tree, node) {

@@ -18,6 +18,7 @@ class TreeExplorer {
     }, this.sheet);
     this.scroll.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.panel = html("div", { class: "panel", tabindex: "0" });
+    this.comparing = false;
     this.element = html("div", { class: "tree" },
       html("div", { class: "tree-main" }, treeNote(tree), this.scroll, this.buttons(), treeLegend(tree)), this.panel);
     this.painter = new TreePainter(this.layout, this.canvas);
@@ -116,16 +117,17 @@ class TreeExplorer {
     this.resize();
   }
 
-  select(index) {
+  /** Go to a decision; bound to this, since the panel calls it. */
+  select = (index) => {
     if (index === undefined || index === this.selected) return;
     this.selected = index;
     this.follow();
     this.repaint();
     this.describe();
-  }
+  };
 
   describe() {
-    this.panel.replaceChildren(...describe(this.layout, this.selected, (index) => this.select(index)));
+    this.panel.replaceChildren(...describe(this.layout, this.selected, this));
     this.panel.scrollTop = 0;
   }
 }
