@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import DynamicCache
+from transformers import Cache, DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 from sandboxgym_learners.engines import Reading, Written
 from sandboxgym_learners.policy import batches, left_padded
@@ -31,6 +32,39 @@ class _Batch(NamedTuple):
 class _Place(NamedTuple):
     batch: _Batch
     row: int
+
+
+class _RoomyLayer(DynamicLayer):
+    """Keys and values of one layer, with room for what is still to be written.
+
+    The usual one copies all of them for every token.
+    """
+
+    def __init__(self, keys: Tensor, values: Tensor, room: int) -> None:
+        super().__init__()
+        self.lazy_initialization(keys, values)
+        self._keys, self._values = _with_room(keys, room), _with_room(values, room)
+        self._show(keys.shape[-2])
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        start, end = self._length, self._length + key_states.shape[-2]
+        self._keys[:, :, start:end] = key_states
+        self._values[:, :, start:end] = value_states
+        return self._show(end)
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        self._keys, self._values = self._keys[indices], self._values[indices]
+        self._show(self._length)
+
+    def _show(self, length: int) -> tuple[Tensor, Tensor]:
+        self._length = length
+        self.keys, self.values = keys, values = (
+            self._keys[:, :, :length],
+            self._values[:, :, :length],
+        )
+        return keys, values
 
 
 class HuggingFaceEngine:
@@ -114,7 +148,7 @@ class HuggingFaceEngine:
     ) -> list[Written]:
         """Continue rows of a batch together; a row may occur many times."""
         picked = torch.tensor(rows, device=batch.logits.device)
-        cache = _copy(batch.cache, picked)
+        cache = _copy(batch.cache, picked, room=limit)
         logits, there = batch.logits[picked], batch.there[picked.cpu()]
         drafts: list[list[tuple[int, float, float]]] = [[] for _ in rows]
         alive = list(range(len(rows)))
@@ -166,12 +200,16 @@ def _cache_name(model: Any) -> str:
     return "cache" if "cache" in inspect.signature(inner.forward).parameters else "past_key_values"
 
 
-def _copy(cache: Any, rows: Tensor) -> Any:
-    """A new cache with some rows of another one, which stays as it is."""
-    copied = DynamicCache()
-    for number, layer in enumerate(cache.layers):
-        copied.update(layer.keys[rows], layer.values[rows], number)
-    return copied
+def _copy(cache: Any, rows: Tensor, *, room: int) -> Any:
+    """A new cache with some rows of another one, which stays as it is, and room for tokens."""
+    return Cache(
+        [_RoomyLayer(layer.keys[rows], layer.values[rows], room) for layer in cache.layers]
+    )
+
+
+def _with_room(states: Tensor, room: int) -> Tensor:
+    rows, heads, _, width = states.shape
+    return torch.cat([states, states.new_empty(rows, heads, room, width)], dim=2)
 
 
 def _pick(log_probs: Tensor, generators: Sequence[np.random.Generator | None]) -> Tensor:
