@@ -59,11 +59,15 @@ def shop(folder: Path) -> Workload:
 
 
 def press(pool: sg.ForkPool, lane: int, depth: int) -> str:
-    """Press one of the links and buttons that the agent in a lane sees."""
+    """What an agent does: three things on a page, then a link or a button that leads to another."""
     seen = pool.last(lane)
     assert seen is not None
-    things = re.findall(r"^\s*\[(\w+)\] (?:link|button)", seen[0]["axtree"], re.MULTILINE)
-    return f"click('{things[(7 * lane + 5 * depth) % len(things)]}')"
+    kinds = (r"link|button 'Take", "textbox", "checkbox", "button 'More")
+    things = re.findall(
+        rf"^\s*\[(\w+)\] (?:{kinds[(depth + 1) % 4]})", seen[0]["axtree"], re.MULTILINE
+    )
+    thing = things[(7 * lane + 5 * depth) % len(things)]
+    return f"fill('{thing}', 'of {lane}')" if (depth + 1) % 4 == 1 else f"click('{thing}')"
 
 
 class Shop:
@@ -98,13 +102,15 @@ class Shop:
         return [self.page(body).encode()]
 
     def page(self, body: str) -> str:
-        """A whole page; a script of it counts what is pressed."""
+        """A whole page, with a form whose button a script answers."""
         pages = " ".join(f"<a href=/page/{n}>Page {n}</a>" for n in range(4))
+        gifts = "".join(f"<label><input type=checkbox>Wrap {n}</label>" for n in range(4))
         return (
             f"<!doctype html><title>Shop</title><link rel=stylesheet href=/style.css><nav>{pages}"
-            f"</nav><h1>Shop</h1><p>{len(self.cart)} in the cart</p>{body}<p id=count>0</p><script>"
-            "addEventListener('click', () => { count.textContent = 1 + Number(count.textContent) })"
-            "</script>"
+            f"</nav><h1>Shop</h1><p>{len(self.cart)} in the cart</p>{body}"
+            f"<label>Note <input></label>{gifts}<button id=more>More</button><ul id=list></ul>"
+            "<script>more.onclick = () => { "
+            "list.innerHTML += `<li>${list.children.length} notes` }</script>"
         )
 
     def shelf(self, number: int) -> str:

@@ -22,7 +22,6 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'sandboxgym[ray]'")
 pytestmark = pytest.mark.peers
 
-import psutil  # noqa: E402 - it comes with Ray
 from ray.cluster_utils import Cluster  # noqa: E402
 
 import sandboxgym as sg  # noqa: E402
@@ -38,11 +37,12 @@ MARK = "SANDBOXGYM_TEST_RAY"
 
 def marked() -> dict[int, str]:
     """All processes of the cluster and what they started, whoever their parent is by now."""
-    found = {}
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.pid != os.getpid() and process.environ().get(MARK) == os.environ[MARK]:
-                found[process.pid] = " ".join(process.cmdline())
+    mark, found = f"{MARK}={os.environ[MARK]}".encode(), {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
+            if int(folder.name) != os.getpid() and mark in (folder / "environ").read_bytes():
+                line = (folder / "cmdline").read_bytes().decode(errors="replace")
+                found[int(folder.name)] = line.replace("\0", " ")
     return found
 
 
@@ -62,14 +62,26 @@ def wait_until(condition, seconds: float = 60.0):
         time.sleep(0.1)
 
 
+def add_node(cluster: Cluster, node: dict) -> None:
+    """Add a node; Ray gives it 30 seconds to start, which is little on a busy machine."""
+    for left in (2, 1, 0):
+        try:
+            cluster.add_node(**node)
+        except Exception:
+            if not left:
+                raise
+        else:
+            return
+
+
 @pytest.fixture(scope="module")
 def cluster():
     os.environ[MARK] = uuid.uuid4().hex  # before a node is started
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     node = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
     cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-    cluster.add_node(**node)
-    cluster.add_node(**node)
+    for _ in range(2):
+        add_node(cluster, node)
     ray.init(cluster.address, log_to_driver=False)
     yield cluster
     ray.shutdown()
@@ -214,6 +226,15 @@ def test_an_owner_that_is_killed_leaves_nothing(cluster):
         owner.communicate()
 
 
+def kill_a_node(cluster: Cluster, pool: sg.ForkPool) -> str:
+    """Kill a node that has lanes, other than the one that this process is at; its name."""
+    own = ray.get_runtime_context().get_node_id()
+    name = next(name for name in nodes_of(pool) if name != own)
+    node = next(node for node in cluster.worker_nodes if node.node_id == name)
+    cluster.remove_node(node, allow_graceful=False)
+    return name
+
+
 def play(pool: sg.ForkPool, rounds: int, disturb) -> list:
     """Episodes of a household, forked half way, with random commands by the round's seed alone."""
     episodes = []
@@ -251,48 +272,46 @@ def test_a_node_and_workers_that_are_killed_change_no_episode(cluster):
     make = partial(
         gym.make, "sandboxgym/ALFWorld-v0", source="synthetic", num_games=2, max_episode_steps=20
     )
-    own = ray.get_runtime_context().get_node_id()
     dice = random.Random(5)
     moments = iter(range(10_000))
     killed: list[str] = []
+    kills = 0
     with sg.ForkPool(make, 6, workers=4, backend=RayBackend(num_cpus=0)) as pool:
 
         def disturb():
+            nonlocal kills
             now = next(moments)
             if now == 9:  # a whole node: its raylet, its store, and all its workers
-                name = next(name for name in nodes_of(pool) if name != own)
-                node = next(node for node in cluster.worker_nodes if node.node_id == name)
-                cluster.remove_node(node, allow_graceful=False)
-                killed.append("node")
+                killed.append(kill_a_node(cluster, pool))
             elif now % 7 == 3:
                 where = pool.where(dice.choice(pool.lanes))
                 if where is not None:
                     with contextlib.suppress(ProcessLookupError):  # it went with its node
                         os.kill(where.pid, signal.SIGKILL)
-                        killed.append("worker")
+                        kills += 1
 
         undisturbed = play(pool, 2, lambda: None)
         assert pool.take_restarts() == []
         disturbed = play(pool, 2, disturb)
         restarts = pool.take_restarts()
-        assert len(set(nodes_of(pool))) == 2
-    assert killed.count("node") == 1
-    assert killed.count("worker") > 2
+        assert not set(killed) & set(nodes_of(pool))
+    assert len(killed) == 1
+    assert kills > 2
     assert len(restarts) > 3
     assert disturbed == undisturbed
 
 
 def test_what_is_under_way_when_its_node_goes_is_done_elsewhere(cluster):
-    own = ray.get_runtime_context().get_node_id()
     alone = walk()
     with sg.ForkPool(walk, 3, workers=3, backend=RayBackend(num_cpus=0)) as pool:
-        away = next((lane for lane, name in enumerate(nodes_of(pool)) if name != own), None)
-        assert away is not None
         for lane in pool.lanes:
-            assert plain(pool.reset(lane, seed=4)) == plain(alone.reset(seed=4))
-        (node,) = cluster.worker_nodes
+            pool.reset(lane, seed=4)
+        alone.reset(seed=4)
         pool.send({lane: Step(1) for lane in pool.lanes})
-        cluster.remove_node(node, allow_graceful=False)
+        killed = kill_a_node(cluster, pool)
         expected = plain(alone.step(1))
         assert [plain(result) for result in pool.wait(pool.lanes).values()] == [expected] * 3
-        assert set(nodes_of(pool)) == {own}
+        expected = plain(alone.step(0))
+        results = pool.step(dict.fromkeys(pool.lanes, 0))
+        assert [plain(result) for result in results.values()] == [expected] * 3
+        assert killed not in nodes_of(pool)
