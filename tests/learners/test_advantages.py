@@ -4,7 +4,16 @@ import warnings
 
 import pytest
 
-from sandboxgym_learners.advantages import grpo, leave_one_out, nested_loo, paper, rloo, vineppo
+from sandboxgym_learners.advantages import (
+    gae,
+    grpo,
+    leave_one_out,
+    nested_loo,
+    paper,
+    rloo,
+    standardise,
+    vineppo,
+)
 from sandboxgym_learners.branching import BiasWarning, warn_biased
 from sandboxgym_learners.tree import Group, Segment, TreeFormatError
 from tests.learners.trees import example, group, segment
@@ -127,7 +136,44 @@ def test_grpo_survives_a_group_without_variance(returns):
     assert {step.advantage for step in tree.steps()} == {0.0}
 
 
-@pytest.mark.parametrize("estimator", [rloo, grpo])
+def valued(*rewards_and_values: tuple[float, float]) -> Segment:
+    made = segment(*(reward for reward, _ in rewards_and_values))
+    for step, (_, value) in zip(made.steps, rewards_and_values, strict=True):
+        step.value = value
+    return made
+
+
+def test_gae_between_its_two_ends():
+    tree = group(valued((1, 0.5), (0, 2), (3, 1)), valued((0, 0)))
+    surprises = [1 + 2 - 0.5, 0 + 1 - 2, 3 - 1]
+    ends = {0.0: surprises, 1.0: [4 - 0.5, 3 - 2, 3 - 1]}
+    for trace, advantages in ends.items():
+        gae(tree, trace=trace)
+        assert [step.advantage for step in tree.members[0].steps] == advantages
+    gae(tree, gamma=0.5, trace=0.5)
+    last = 3 - 1
+    middle = (0 + 0.5 * 1 - 2) + 0.25 * last
+    first = (1 + 0.5 * 2 - 0.5) + 0.25 * middle
+    assert [step.advantage for step in tree.members[0].steps] == [first, middle, last]
+    assert {step.weight for step in tree.steps()} == {1 / 2}
+
+
+def test_advantages_of_an_update_get_mean_zero_and_deviation_one():
+    trees = [group(segment(0, 0), segment(0)), group(segment(0), segment(0))]
+    steps = [step for tree in trees for step in tree.steps()]
+    for number, step in enumerate(steps):
+        step.advantage = float(number**2)
+    standardise(trees)
+    found = [step.advantage for step in steps]
+    assert sum(found) == pytest.approx(0, abs=1e-9)
+    assert sum(value**2 for value in found) / (len(found) - 1) == pytest.approx(1, rel=1e-5)
+    for step in steps:
+        step.advantage = 0.5
+    standardise(trees)
+    assert {step.advantage for step in steps} == {0.0}
+
+
+@pytest.mark.parametrize("estimator", [rloo, grpo, gae])
 def test_estimators_of_independent_episodes_refuse_a_tree_that_branches(estimator):
     with pytest.raises(TreeFormatError, match="branches"):
         estimator(example())

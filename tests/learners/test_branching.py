@@ -8,11 +8,14 @@ import pytest
 
 from sandboxgym_learners.branching import (
     BiasWarning,
+    Coin,
     EntropyTrigger,
+    make_rule,
     post_hoc_top,
     warn_biased,
     weighted_quantile,
 )
+from sandboxgym_learners.config import TreeConfig
 from sandboxgym_learners.tree import Segment
 from tests.learners.trees import group, step
 
@@ -86,6 +89,66 @@ def test_state_goes_through_json_and_back():
     assert resumed == trigger
 
 
+def depths(rule, *, length: int = 40) -> list[int]:
+    """Where a path forks whose decisions all have the same entropy."""
+    branches: list[int] = []
+    for depth in range(length):
+        if rule.opens(0.5, depth=depth, branches=branches):
+            branches.append(depth)
+    return branches
+
+
+def test_a_fixed_threshold_stays_where_it_is():
+    trigger = EntropyTrigger(quantile=None, threshold=0.5)
+    trigger.end_update([tree_with(3.0)])
+    assert trigger.threshold == 0.5
+    assert depths(trigger) == [0]
+
+
+def test_a_certain_coin_forks_at_the_first_decisions():
+    assert depths(Coin(max_branches=3)) == [0, 1, 2]
+    assert depths(Coin(max_branches=3, spacing=5)) == [0, 5, 10]
+
+
+def test_coins_fall_as_often_as_they_say_and_anew_in_every_update():
+    coin = Coin(max_branches=10**6, probability=0.3)
+    first = depths(coin, length=3_000)
+    assert 0.27 < len(first) / 3_000 < 0.33
+    assert depths(coin, length=3_000) == first, "an update has one coin for each depth"
+    coin.end_update([])
+    assert depths(coin, length=3_000) != first
+    assert depths(Coin(max_branches=10**6, probability=0.3, seed=1), length=3_000) != first
+
+
+def test_coins_go_on_from_their_state():
+    coin, resumed = Coin(9, probability=0.5), Coin(9, probability=0.5)
+    coin.end_update([])
+    resumed.load_state_dict(json.loads(json.dumps(coin.state_dict())))
+    assert depths(resumed) == depths(coin)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("quantile", EntropyTrigger(2, 3, quantile=0.7, smoothing=0.5)),
+        ("threshold", EntropyTrigger(2, 3, quantile=None, threshold=0.4)),
+        ("coin", Coin(2, 3, probability=0.2, seed=5)),
+        ("first", Coin(2, 3, probability=1.0, seed=5)),
+    ],
+)
+def test_a_configuration_names_a_rule(name, rule):
+    tree = TreeConfig(
+        rule=name,
+        max_branches=2,
+        spacing=3,
+        quantile=0.7,
+        smoothing=0.5,
+        threshold=0.4,
+        probability=0.2,
+    )
+    assert make_rule(tree, seed=5) == rule
+
+
 @pytest.mark.parametrize(
     ("quantile", "expected"), [(0.0, 1.0), (0.25, 1.0), (0.26, 2.0), (0.5, 2.0), (1.0, 3.0)]
 )
@@ -99,6 +162,11 @@ def test_weighted_quantile_is_the_least_value_that_holds_the_weight(quantile, ex
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         EntropyTrigger(**wrong)
+
+
+def test_an_impossible_coin_is_refused():
+    with pytest.raises(ValueError, match="probability"):
+        Coin(probability=1.5)
 
 
 def test_post_hoc_top_takes_the_highest_and_says_once_that_it_is_biased():

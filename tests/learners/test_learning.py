@@ -5,10 +5,12 @@ import pytest
 import torch
 
 from sandboxgym_learners.advantages import nested_loo
+from sandboxgym_learners.algorithms import Schedule
 from sandboxgym_learners.branching import EntropyTrigger
 from sandboxgym_learners.cloning import clone
 from sandboxgym_learners.collect import Collector
 from sandboxgym_learners.config import CloningConfig, LearningConfig
+from sandboxgym_learners.divergence import DivergenceError
 from sandboxgym_learners.learning import Learner
 from sandboxgym_learners.policy import Query
 from sandboxgym_learners.prompts import PromptFormat
@@ -35,6 +37,14 @@ def weights(policy: ScoringPolicy) -> torch.Tensor:
     return torch.cat([p.detach().flatten().clone() for p in policy.model.parameters()])
 
 
+def plain(policy: ScoringPolicy, rate: float, *, epochs=1, minibatches=1, **options) -> Learner:
+    """Gradient steps without momentum."""
+    schedule = Schedule(rate, epochs, minibatches)
+    learner = Learner(policy, LearningConfig(warmup=0, **options), schedule)
+    learner.optimiser = torch.optim.SGD(learner.parameters, lr=rate)
+    return learner
+
+
 def direct_gradient(policy: ScoringPolicy, tree: Group) -> torch.Tensor:
     """-Σ weight · advantage · ∇ log π over every decision, one at a time."""
     policy.model.zero_grad()
@@ -48,8 +58,7 @@ def direct_gradient(policy: ScoringPolicy, tree: Group) -> torch.Tensor:
 
 def test_the_first_pass_follows_the_policy_gradient(policy, trees):
     rate = 0.01
-    learner = Learner(policy, LearningConfig(max_norm=1e9))
-    learner.optimiser = torch.optim.SGD(learner.parameters, lr=rate)
+    learner = plain(policy, rate, max_norm=1e9)
     gradients = [direct_gradient(policy, tree) for tree in trees]
     before = weights(policy)
     statistics = learner.update(trees)
@@ -65,8 +74,7 @@ def test_one_tree_has_no_variance_to_estimate(policy, trees):
 
 
 def test_long_gradients_are_shortened(policy, trees):
-    learner = Learner(policy, LearningConfig(max_norm=0.01))
-    learner.optimiser = torch.optim.SGD(learner.parameters, lr=1.0)
+    learner = plain(policy, 1.0, max_norm=0.01)
     before = weights(policy)
     assert learner.update(trees).norm > 0.01
     assert (weights(policy) - before).norm().item() == pytest.approx(0.01, rel=1e-3)
@@ -99,8 +107,7 @@ def test_clipping_stops_at_the_ratio(policy, trees, advantage):
     tree = single_decision(policy, trees, advantage)
     [step] = tree.steps()
     before = chosen_probability(policy, step)
-    learner = Learner(policy, LearningConfig(epochs=60, clip=0.1))
-    learner.optimiser = torch.optim.SGD(learner.parameters, lr=1e-3)  # without momentum
+    learner = plain(policy, 1e-3, epochs=60, clip=0.1)
     learner.update([tree])
     ratio = chosen_probability(policy, step) / before
     assert 0.1 < advantage * (ratio - 1) < 0.2, "it should cross the limit, then stop"
@@ -114,13 +121,65 @@ def test_the_divergence_pulls_back_to_the_reference(policy, trees):
 
     def after(kl: float) -> float:
         free = ScoringPolicy(copy.deepcopy(policy.model), policy.tokenizer)
-        config = LearningConfig(rate=1e-3, epochs=40, clip=10.0, kl=kl)
-        Learner(free, config, reference=reference).update([tree])
+        config = LearningConfig(warmup=0, clip=10.0, kl=kl)
+        Learner(free, config, Schedule(1e-3, epochs=40), reference=reference).update([tree])
         return chosen_probability(free, step)
 
     assert after(0.0) > after(0.5) > after(5.0) > start
     with pytest.raises(ValueError, match="reference"):
         Learner(policy, LearningConfig(kl=0.1))
+
+
+def test_minibatches_add_up_to_the_whole(policy, trees):
+    rate = 1e-5  # so small that the policy stays the same during the pass
+    gradients = [direct_gradient(policy, tree) for tree in trees]
+    before = weights(policy)
+    statistics = plain(policy, rate, minibatches=4, max_norm=1e9).update(trees)
+    moved = (before - weights(policy)) / rate / 4
+    mean = torch.stack(gradients).mean(0)
+    assert torch.cosine_similarity(moved, mean, dim=0) > 0.95
+    assert moved.norm().item() == pytest.approx(mean.norm().item(), rel=0.1)
+    assert statistics.variance is None
+    assert statistics.norm > 0
+
+
+def test_every_pass_has_as_many_steps_as_minibatches(policy, trees):
+    learner = plain(policy, 1e-3, epochs=3, minibatches=4)
+    learner.update(trees)
+    assert learner.steps == 12
+
+
+def mean_entropy(policy: ScoringPolicy, trees: list[Group]) -> float:
+    steps = [step for tree in trees for step in tree.steps()]
+    outlooks = policy.consider([Query(step.prompt, step.candidates) for step in steps])
+    return float(np.mean([outlook.entropy for outlook in outlooks]))
+
+
+def test_the_bonus_keeps_the_policy_undecided(policy, trees):
+    flat = copy.deepcopy(trees)
+    for step in (step for tree in flat for step in tree.steps()):
+        step.advantage = 0.0
+    before = mean_entropy(policy, flat)
+    plain(policy, 0.03, epochs=4, entropy=0.2).update(flat)
+    assert mean_entropy(policy, flat) > before + 0.01
+
+
+def test_the_rate_grows_to_what_it_is(policy, trees):
+    learner = Learner(policy, LearningConfig(warmup=4), Schedule(rate=1e-3))
+    rates = []
+    for _ in range(6):
+        learner.update(trees[:1])
+        rates.append(learner.optimiser.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.25e-3, 0.5e-3, 0.75e-3, 1e-3, 1e-3, 1e-3])
+
+
+def test_a_gradient_that_is_no_number_ends_training_and_says_what_to_change(policy, trees):
+    broken = copy.deepcopy(trees[:1])
+    next(broken[0].steps()).advantage = float("nan")
+    before = weights(policy)
+    with pytest.raises(DivergenceError, match=r"--learning\.rate"):
+        Learner(policy, LearningConfig()).update(broken)
+    assert torch.equal(before, weights(policy))
 
 
 def test_a_learner_goes_on_from_its_state(policy, trees):

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from sandboxgym_learners import train
+from sandboxgym_learners.algorithms import ALGORITHMS, EVERY_STEP, CreditConfig, Schedule
 from sandboxgym_learners.checkpoint import CheckpointError, load_checkpoint
-from sandboxgym_learners.config import ALGORITHMS, ConfigError, TrainConfig
+from sandboxgym_learners.config import ConfigError, LearningConfig, TrainConfig, TreeConfig
 from sandboxgym_learners.runlog import read_timings, read_updates
 from sandboxgym_learners.scoring import ScoringPolicy
 from sandboxgym_learners.tree import Group
@@ -151,7 +152,7 @@ def test_resume_without_a_run_starts_one(finished, tmp_path):
     assert content(tmp_path / "new") == content(finished)
 
 
-@pytest.mark.parametrize("algo", ["rloo", "grpo"])
+@pytest.mark.parametrize("algo", ["rloo", "grpo", "ppo"])
 def test_the_others_train_without_branching(tmp_path, algo):
     assert run(tmp_path / algo, "--algo", algo, "--tree.roots", "4", "--budget", "600") == 0
     rows = read_updates(tmp_path / algo)
@@ -160,8 +161,55 @@ def test_the_others_train_without_branching(tmp_path, algo):
     assert rows[-1].eta is None
 
 
+@pytest.mark.filterwarnings("ignore::sandboxgym_learners.branching.BiasWarning")
+@pytest.mark.parametrize("algo", ["vineppo", "paper"])
+def test_the_others_that_branch_train(tmp_path, algo):
+    assert run(tmp_path / algo, "--algo", algo, "--tree.per-update", "1", "--budget", "800") == 0
+    rows = read_updates(tmp_path / algo)
+    assert rows[-1].branch_points > 0
+    assert rows[-1].grad_norm > 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--algo", "ppo", "--tree.roots", "3"],
+        ["--tree.branching", "adaptive", "--adaptive.first-updates", "2"],
+        ["--tree.rule", "coin", "--credit.mix", "0.7", "--credit.backbone-share", "0.5"],
+    ],
+    ids=["ppo", "adaptive", "coin"],
+)
+def test_an_interrupted_run_of_any_kind_goes_on_to_the_same_bits(tmp_path, options):
+    assert run(tmp_path / "straight", *options, "--budget", "2500") == 0
+    assert run(tmp_path / "twice", *options, "--budget", "1200") == 0
+    assert run(tmp_path / "twice", *options, "--budget", "2500", "--resume") == 0
+    rows = [read_updates(tmp_path / name) for name in ("straight", "twice")]
+    assert rows[0][-1] == rows[1][-1]
+    weights = [tmp_path / name / "policy" / "model.safetensors" for name in ("straight", "twice")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_another_algorithm_can_start_from_the_same_policy(finished, tmp_path):
+    options = ["--algo", "rloo", "--tree.roots", "3", "--budget", "300"]
+    assert run(tmp_path / "rloo", *options, "--start", str(finished / "start")) == 0
+    starts = [folder / "start" / "model.safetensors" for folder in (finished, tmp_path / "rloo")]
+    assert starts[0].read_bytes() == starts[1].read_bytes()
+    firsts = [read_updates(folder)[0] for folder in (finished, tmp_path / "rloo")]
+    assert firsts[0] == firsts[1]
+
+
+def test_the_best_policy_is_kept(finished):
+    rows = [row for row in read_updates(finished) if row.eval_success is not None]
+    best = max(rows, key=lambda row: (row.eval_success, -row.update))
+    about = json.loads((finished / "best" / "evaluation.json").read_text())
+    assert about == {"update": best.update, "eval_success": best.eval_success}
+    kept = (finished / "best" / "model.safetensors").read_bytes()
+    same = [kept == (finished / f / "model.safetensors").read_bytes() for f in ("start", "policy")]
+    assert same == [best.update == 0, best.update == rows[-1].update]
+
+
 def test_training_solves_more_of_the_held_out_tasks(tmp_path):
-    options = "--policy.width 32 --tree.per-update 8 --tree.siblings 8 --budget 120000"
+    options = "--policy.width 32 --tree.per-update 8 --tree.siblings 8 --budget 60000"
     worlds = "--world.train-tasks 200 --world.eval-tasks 60 --eval-every 100"
     assert run(tmp_path / "long", *options.split(), *worlds.split()) == 0
     rows = read_updates(tmp_path / "long")
@@ -234,7 +282,7 @@ def test_a_checkpoint_of_another_configuration_is_refused(finished, capsys):
     options = [*TINY, "--out", str(finished), "--resume", "--learning.rate", "0.5"]
     message = refused(capsys, *options)
     assert "another configuration" in message
-    assert "['learning']['rate'] was 0.001 and is 0.5" in message
+    assert "['learning']['rate'] was 0.0005 and is 0.5" in message
     assert content(finished) == before
 
 
@@ -260,7 +308,12 @@ def test_a_checkpoint_cannot_run_code(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"algo": "ppo2"}, "no algorithm 'ppo2': choose among bpo, rloo, grpo"),
+        ({"algo": "ppo2"}, "no algorithm 'ppo2': choose among bpo, rloo, grpo, ppo"),
+        ({"algo": "rloo", "tree": TreeConfig(branching="adaptive")}, "adaptive is for bpo"),
+        ({"tree": TreeConfig(branching="adaptive", max_branches=2)}, "leave it 1"),
+        ({"tree": TreeConfig(branching="adaptive", roots=1)}, "tree.roots must be at least 2"),
+        ({"algo": "grpo", "tree": TreeConfig(max_branches=1)}, "tree.max_branches must be 0"),
+        ({"credit": CreditConfig(mix=1.5)}, "credit.mix is 1.5; it must be at most 1"),
         ({"threads": 0}, "threads is 0; it must be at least 1"),
         ({"seed": -1}, "seed is -1; it must be at least 0"),
     ],
@@ -278,5 +331,18 @@ def test_the_command_line_refuses_an_unknown_algorithm(tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.filterwarnings("ignore::sandboxgym_learners.branching.BiasWarning")
 def test_algorithms_differ_in_what_they_promise(tmp_path):
-    assert [TrainConfig(out=tmp_path, algo=algo).roots for algo in ALGORITHMS] == [2, 16, 16]
+    shapes = [str(TrainConfig(out=tmp_path, algo=algo).shape) for algo in ALGORITHMS]
+    assert shapes == [
+        "2x8x1",
+        "16 episodes",
+        "16 episodes",
+        "16 episodes",
+        f"2x4x{EVERY_STEP}",
+        "1x4x3",
+    ]
+    assert TrainConfig(out=tmp_path, algo="ppo").schedule == Schedule(3e-4, 4, 3)
+    assert TrainConfig(out=tmp_path, algo="ppo").to_dict()["learning"]["epochs"] == 4
+    changed = TrainConfig(out=tmp_path, algo="ppo", learning=LearningConfig(epochs=2))
+    assert changed.schedule == Schedule(3e-4, 2, 3)
