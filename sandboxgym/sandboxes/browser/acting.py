@@ -83,6 +83,7 @@ class Actor:
         await self._button("mouseReleased", button, clicks, modifiers)
 
     async def _button(self, kind: str, button: str, clicks: int, modifiers: int) -> None:
+        await self.session.load_parts()
         await self.tab.mouse(
             kind,
             self.hands.x,

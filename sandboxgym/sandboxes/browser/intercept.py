@@ -52,6 +52,8 @@ class Traffic:
         refused: What was refused in this action, each with the reason.
         fault: The first thing that went wrong in this action without ending the page.
         endless: Called with an error when the page asks and asks.
+        document_waits: Whether one was asked for since `no_document` began. Chromium then keeps
+            most commands to the page until it has come.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Traffic:
         self._turn = turn
         self._free = asyncio.Event()  # documents are answered
         self._free.set()
+        self.document_waits = asyncio.Event()
         self._asked = 0
         self._navigation = ""  # Chromium's type of the one that is under way
         self._redirects = 0
@@ -106,10 +109,15 @@ class Traffic:
         Between the two halves of a double click there is time enough for one to come or not.
         """
         self._free.clear()
+        self.document_waits.clear()
         try:
             yield
         finally:
             self._free.set()
+
+    def let_document_come(self) -> None:
+        """Wait no longer for the end of `no_document`."""
+        self._free.set()
 
     def refuse(self, what: str) -> None:
         """Note something that was refused; the same thing once."""
@@ -132,6 +140,7 @@ class Traffic:
         navigates = params["resourceType"] == "Document" and params.get("frameId") == main_frame
         try:
             if navigates and not self._free.is_set():
+                self.document_waits.set()
                 await self._free.wait()
                 if not await _wanted(cdp, params["requestId"]):
                     return

@@ -71,6 +71,8 @@ _ROUNDS_OF_REST = 2  # in which a page reads what has arrived
 # So few that the microseconds between them stay below what pages are told; together a second.
 _BODY_PAUSES_S = (0.001,) * 8 + (0.005,) * 8
 _LOAD_PAUSES_S = (0.07,) * 14
+_PARTS_PAUSES_S = (0.001,) * 4 + (0.005,) * 4 + (0.02,) * 4 + (0.07,) * 4
+_LAID_OUT = "document.documentElement?.getBoundingClientRect().top"
 # On a busy machine all takes longer: pauses are as long as so many of Chromium's answers, up to
 _ANSWERS, _LONGEST_PAUSE_S = 8, 0.3
 
@@ -245,6 +247,25 @@ class Session:
             if self.now == frame:
                 with contextlib.suppress(TargetGoneError):
                     await self.active.frames.draw_next()
+
+    async def load_parts(self) -> None:
+        """Let the active document get what it shows by now, in almost no time of the page's.
+
+        In the midst of an action: what lies under the mouse may depend on a picture that the page
+        shows there as soon as the mouse is over it.
+        """
+        tab = self.active
+        if not await _finished(tab, asyncio.ensure_future(_lay_out(tab))):
+            return
+        for pause in _PARTS_PAUSES_S:
+            if tab.gone or not tab.loading.parts:
+                return
+            creeping = asyncio.ensure_future(self._creep())
+            if not await _finished(tab, creeping):
+                tab.traffic.let_document_come()
+                await creeping
+                return
+            await asyncio.sleep(pause)
 
     async def screenshot(self) -> bytes:
         """The active tab's viewport as PNG, as it was last drawn. Nothing in the page can notice.
@@ -525,6 +546,19 @@ class Session:
             return
         tab.cdp.post("Runtime.terminateExecution")
         await self._browser.cdp.send("Target.closeTarget", targetId=tab.frame_id)
+
+
+async def _lay_out(tab: Tab) -> None:
+    with contextlib.suppress(TargetGoneError, ProtocolError):
+        await tab.evaluate(_LAID_OUT)
+
+
+async def _finished(tab: Tab, doing: asyncio.Future[None]) -> bool:
+    """Wait for something; False where it may have to wait for a document, and so must not we."""
+    waiting = asyncio.ensure_future(tab.traffic.document_waits.wait())
+    await asyncio.wait({doing, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    return doing.done()
 
 
 def _origin(url: str) -> tuple[str, str]:

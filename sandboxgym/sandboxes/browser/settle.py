@@ -260,6 +260,11 @@ class Loading:
         """Whether a frame is loading."""
         return bool(self._frames)
 
+    @property
+    def parts(self) -> bool:
+        """Whether a document is waiting for parts of it, such as pictures."""
+        return self.may_end and bool(self._requests or self._bodies)
+
     def asked_for_stored(self, answers: int) -> None:
         """A page asked for so many answers of databases and caches, or got them if negative."""
         self._stored = max(0, self._stored + answers)
