@@ -325,7 +325,11 @@ def _difference(snapshot: Snapshot, found: Snapshot, *, statistics: bool) -> Dif
 
 
 def _undo(stack: Stack, before: Snapshot | None, cause: BaseException) -> None:
-    """Put the environment back to `before`; where that fails too, close it and say so."""
+    """Put the environment back to `before`; where that fails too, close it and say so.
+
+    Returns quietly after an interrupt, which is what the caller goes on to raise: nobody who
+    goes on after a failed restore should go on after Ctrl+C.
+    """
     if before is None:
         stack.base._record = None
         return
@@ -337,6 +341,8 @@ def _undo(stack: Stack, before: Snapshot | None, cause: BaseException) -> None:
     except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
         stack.base._record = None
         stack.base.close()
+        if not isinstance(cause, Exception):
+            return
         raise RestoreFailedError(
             f"{type(stack.base).__name__} could not be restored ({cause}), and could not be put "
             f"back to where it was either ({type(error).__name__}: {error}): it was closed"

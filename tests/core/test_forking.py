@@ -300,6 +300,27 @@ def test_where_putting_back_fails_too_the_environment_is_closed_and_says_so():
         env.step(1)
 
 
+def test_an_interrupt_stays_one_where_putting_back_fails_too():
+    calls, closed = [], []
+
+    class Interrupted(Fragile):
+        def set_state(self, state):
+            calls.append(state)
+            raise KeyboardInterrupt if len(calls) == 1 else OSError("disk on fire")
+
+        def close(self):
+            closed.append(True)
+
+    env = Interrupted()
+    env.reset(seed=1)
+    snap = env.snapshot()
+    with pytest.raises(KeyboardInterrupt):
+        env.restore(snap)
+    assert (len(calls), closed) == (2, [True])
+    with pytest.raises(errors.NotResetError):
+        env.step(1)
+
+
 def test_a_fresh_instance_that_could_not_be_restored_still_wants_a_reset():
     env = Fragile()
     env.reset(seed=1)
