@@ -67,7 +67,10 @@ def _loaded(name: str) -> tuple[Any, Any]:
         # What tokenizer.json says; AutoTokenizer may rebuild another one from the model's type.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(name)
     except (OSError, ValueError) as error:
-        raise PolicyError(f"no causal language model could be loaded: {error}") from error
+        here = "a folder that holds no whole model" if Path(name).is_dir() else "no folder here"
+        raise PolicyError(
+            f"{name!r} is {here}, and no model that transformers could get by that name: {error}"
+        ) from error
     return model, tokenizer
 
 

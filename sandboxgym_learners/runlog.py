@@ -67,7 +67,8 @@ class Update:
         threshold: The entropy at which this update branched.
         branch_points: How many groups below the root were opened.
         same_action_share: Of these, the share whose members all started with the same action.
-        constant_share: Of all groups, roots included, the share whose members returned the same.
+        constant_share: Of all groups, roots included, the share whose members have the same mean
+            return, so that none of them is credited.
         eta: η, running share of the variance of returns that the history at a branch point
             explains.
         remaining: f, running share of an episode's steps that comes after its first branch point.
@@ -141,10 +142,12 @@ Row = TypeVar("Row", Update, Timing)
 class RunLog:
     """Writes a run directory. Rows reach the disk as soon as they are written."""
 
-    def __init__(self, folder: Path, *, tensorboard: bool, first_update: int = 0) -> None:
+    def __init__(self, folder: Path, writer: Any = None, *, first_update: int = 0) -> None:
         """Go on writing in `folder`, which `create` or `resume` has prepared."""
         self.folder = folder
-        self._board = _event_writer(folder / "tensorboard", first_update) if tensorboard else None
+        self._board = None
+        if writer is not None:
+            self._board = writer(str(folder / "tensorboard"), purge_step=first_update)
 
     @classmethod
     def create(
@@ -162,15 +165,16 @@ class RunLog:
             RunDirectoryError: There is something in it.
             MissingDependencyError: TensorBoard is asked for and not installed.
         """
+        writer = _event_writer_class() if tensorboard else None
         restarts = restart and saved_config(folder) is not None
-        if folder.exists() and not restarts and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and not restarts and (not folder.is_dir() or _holds_something(folder)):
             raise RunDirectoryError(
                 f"{folder} is not an empty directory: choose another --out, or go on with the run "
                 "in it by --resume"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        log = cls(folder, tensorboard=tensorboard)
-        write_config(folder, config)
+        write_config(folder, config)  # first, so that whatever is cut off later can be resumed
+        log = cls(folder, writer)
         for name, row in (("updates.csv", Update), ("timings.csv", Timing)):
             header = ",".join(field.name for field in fields(row))
             write_atomically(folder / name, header.encode() + b"\n")
@@ -181,13 +185,14 @@ class RunLog:
     @classmethod
     def resume(cls, folder: Path, *, last_update: int, tensorboard: bool) -> RunLog:
         """Go on after `last_update`, removing what was written about later ones."""
+        writer = _event_writer_class() if tensorboard else None
         for name in ("updates.csv", "timings.csv"):
             _cut(folder / name, keep=last_update + 2)  # the header, and row 0
         _cut(folder / "updates.jsonl", keep=last_update + 1)
         for path in (folder / "trees").glob("[0-9]*.json"):
             if int(path.stem) > last_update:
                 path.unlink()
-        return cls(folder, tensorboard=tensorboard, first_update=last_update + 1)
+        return cls(folder, writer, first_update=last_update + 1)
 
     def write(self, update: Update, timing: Timing) -> None:
         """Add the row of an update to all files."""
@@ -257,14 +262,18 @@ def saved_config(folder: Path) -> dict[str, Any] | None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a crash at any moment leaves the old or the new content, whole."""
     temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)  # on a full disk it takes the place of what is whole
+        raise
 
 
-def _event_writer(folder: Path, first_update: int) -> Any:
+def _event_writer_class() -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -272,7 +281,12 @@ def _event_writer(folder: Path, first_update: int) -> Any:
             'TensorBoard is not installed: pip install "sandboxgym[learners]", or go without it by '
             "--no-tensorboard"
         ) from error
-    return SummaryWriter(str(folder), purge_step=first_update)
+    return SummaryWriter
+
+
+def _holds_something(folder: Path) -> bool:
+    """Whether there is more in a folder than a first file that was cut off."""
+    return any(not path.name.endswith(".tmp") for path in folder.iterdir())
 
 
 def _csv_line(values: Iterable[float | None]) -> str:

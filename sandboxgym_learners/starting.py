@@ -26,10 +26,10 @@ def load_policy(
     Raises:
         PolicyError: There is none.
     """
-    if not (folder / "config.json").is_file():
+    if not any((folder / name).is_file() for name in ("config.json", "adapter_config.json")):
         raise PolicyError(
-            f"{folder} holds no saved policy (it has no config.json): name a folder that a run "
-            "wrote, such as RUN_DIR/start, RUN_DIR/best or RUN_DIR/policy"
+            f"{folder} holds no saved policy: name a folder that a run wrote, such as "
+            "RUN_DIR/start, RUN_DIR/best or RUN_DIR/policy"
         )
     return saved_policy(folder, config or PolicyConfig(), style)
 

@@ -23,7 +23,7 @@ def describe(trees: Sequence[Group]) -> dict[str, Any]:
         "entropy": _decision_entropy(trees),
         "branch_points": len(opened),
         "same_action_share": _mean([group.distinct_actions() < 2 for group in opened]),
-        "constant_share": _mean([len(set(group.returns())) < 2 for group in groups]),
+        "constant_share": _mean([group.is_constant() for group in groups]),
     }
 
 

@@ -190,6 +190,11 @@ class Group:
         won = sum(visit.weight for visit in self.leaves() if visit.segment.success)
         return won / sum(visit.weight for visit in self.leaves())
 
+    def is_constant(self) -> bool:
+        """Whether all members have the same mean return, so that none of them is credited."""
+        values = [member.mean_return() for member in self.members]
+        return max(values) - min(values) < 1e-12
+
     def distinct_actions(self) -> int:
         """How many different actions the members start with."""
         return len({member.steps[0].action for member in self.members if member.steps})

@@ -165,7 +165,7 @@ class TreeView:
             first=[],
             returns=[reward_above + value for value in values],
             planned=group.planned,
-            constant=max(values) - min(values) < 1e-12,
+            constant=group.is_constant(),
             actions=group.distinct_actions(),
         )
         self.fans.append(fan)
