@@ -1,7 +1,7 @@
 """How many steps a second a pool makes, predicted for sizes that no machine here has.
 
     python -m benchmarks.scale --out benchmarks/results/scale.json
-    python -m benchmarks.scale --backend ray --out scale-ray.json
+    python -m benchmarks.scale --backend ray --out benchmarks/results/scale.json  # beside the other
 
 Three parts. The costs of single things are measured on this machine: a step, a restore, a message
 and so on. What they predict is compared with pools that are run, of 1 to 16 lanes, at sizes that
@@ -52,7 +52,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, help="write the JSON here too")
     args = parser.parse_args()
-    result: dict[str, Any] = {"machine": describe(), "backend": args.backend}
+    result: dict[str, Any] = {"machine": describe()}
     with sg.ForkPool(make_world, 16, workers=1, backend=args.backend, time_limit=None) as pool:
         measured = Measurements(pool, args.turns)
     with sg.ForkPool(make_world, 16, workers=2, backend=args.backend, time_limit=None) as pool:
@@ -66,7 +66,8 @@ def main() -> None:
     print(json.dumps(result, indent=2))
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(result, indent=2) + "\n")
+        known = json.loads(args.out.read_text()) if args.out.exists() else {}
+        args.out.write_text(json.dumps({**known, args.backend: result}, indent=2) + "\n")
 
 
 # --- The model -----------------------------------------------------------------------------------
@@ -162,9 +163,9 @@ def simulate(costs: Costs, plan: Plan, rounds: int = 100, seed: int = 0) -> dict
         "workers": plan.workers,
         "owners": plan.owners,
         "steps_per_s": round(plan.owners * steps / clock),
-        "owner_busy": round(owner_busy / clock, 2),
-        "workers_busy": round(worker_busy / workers / clock, 2),
-        "ms_per_round": round(clock / rounds * 1e3, 2),
+        "owner_busy": round(float(owner_busy / clock), 2),
+        "workers_busy": round(float(worker_busy / workers / clock), 2),
+        "ms_per_round": round(float(clock / rounds) * 1e3, 2),
     }
 
 
@@ -187,12 +188,22 @@ def predictions(costs: Costs) -> list[dict[str, Any]]:
         Plan(lanes, lanes // share, owners)
         for lanes in (1_000, 10_000, 100_000)
         for share in (250, 50, 10)
-        for owners in (1, lanes // 1_000)
-        if owners == 1 or lanes > 1_000
+        for owners in sorted({1, lanes // 1_000})
     ]
-    plans += [replace(Plan(10_000, 1_000, 10), near=near) for near in (1.0, 0.0)]
-    plans += [replace(Plan(10_000, 1_000, 10), policy=1.0)]
-    return [{**simulate(costs, plan), "near": plan.near, "policy_s": plan.policy} for plan in plans]
+    some = Plan(10_000, 200, 10)
+    plans += [replace(some, near=1.0), replace(some, near=0.0), replace(some, policy=1.0)]
+    slow = replace(costs, step=10e-3, restore=30e-3)  # about those of a repository
+    return [row(costs, plan) for plan in plans] + [
+        row(slow, Plan(lanes, lanes // 10, owners))
+        for lanes in (1_000, 10_000, 100_000)
+        for owners in sorted({1, lanes // 10_000 or 1})
+    ]
+
+
+def row(costs: Costs, plan: Plan) -> dict[str, Any]:
+    """What a plan comes to, and what is special about it."""
+    special = {"step_ms": costs.step * 1e3, "near": plan.near, "policy_s": plan.policy}
+    return {**simulate(costs, plan), **{name: round(x, 3) for name, x in special.items()}}
 
 
 # --- Costs of this machine -----------------------------------------------------------------------

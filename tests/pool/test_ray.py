@@ -62,16 +62,15 @@ def wait_until(condition, seconds: float = 60.0):
         time.sleep(0.1)
 
 
-def add_node(cluster: Cluster, node: dict) -> None:
-    """Add a node; Ray gives it 30 seconds to start, which is little on a busy machine."""
-    for left in (2, 1, 0):
+def tried(start):
+    """Start a node; Ray gives it less than 30 seconds, which is little on a busy machine."""
+    for left in (3, 2, 1, 0):
         try:
-            cluster.add_node(**node)
+            return start()
         except Exception:
             if not left:
                 raise
-        else:
-            return
+    return None
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +78,10 @@ def cluster():
     os.environ[MARK] = uuid.uuid4().hex  # before a node is started
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     node = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    head = {**node, "include_dashboard": False}
+    cluster = tried(lambda: Cluster(initialize_head=True, head_node_args=head))
     for _ in range(2):
-        add_node(cluster, node)
+        tried(lambda: cluster.add_node(**node))
     ray.init(cluster.address, log_to_driver=False)
     yield cluster
     ray.shutdown()
@@ -231,7 +231,11 @@ def kill_a_node(cluster: Cluster, pool: sg.ForkPool) -> str:
     own = ray.get_runtime_context().get_node_id()
     name = next(name for name in nodes_of(pool) if name != own)
     node = next(node for node in cluster.worker_nodes if node.node_id == name)
+    there = [where.pid for where in map(pool.where, pool.lanes) if where.node == name]
     cluster.remove_node(node, allow_graceful=False)
+    for pid in set(there):  # Ray's own notice after a second that their node is gone
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     return name
 
 
