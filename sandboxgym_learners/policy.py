@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -180,7 +181,7 @@ class Policy(ABC):
         again = self.recomputes and torch.is_grad_enabled()
         if again:
             self.model.train()
-        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.mixed):
+        with mixing(self.model.device, self.mixed):
             output = self.model(**inputs)
         if again:
             self.model.eval()
@@ -210,6 +211,11 @@ class Policy(ABC):
             if token is not None:
                 return int(token)
         return 0
+
+
+def mixing(device: torch.device, mixed: bool) -> AbstractContextManager[Any]:
+    """A context in which a model computes in bfloat16 where that is safe, if it is to."""
+    return torch.autocast(device.type, torch.bfloat16) if mixed else nullcontext()
 
 
 def left_padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,12 @@
-"""`python -m sandboxgym_learners.train`: train a policy on rollout trees, from a warm start."""
+"""`python -m sandboxgym_learners.train`: train a policy on rollout trees, from a warm start.
+
+`--preset MODEL/WORLD` puts the options of `presets` before all others. `--dry-run` trains nothing:
+it builds the model without memory for it, and prints what it would take.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import traceback
 from collections.abc import Sequence
@@ -11,6 +16,8 @@ from transformers.utils.logging import disable_progress_bar
 
 from sandboxgym.core.errors import SandboxGymError
 from sandboxgym_learners.config import TrainConfig
+from sandboxgym_learners.dryrun import estimate
+from sandboxgym_learners.presets import preset
 from sandboxgym_learners.trainer import SandboxFailedError, Trainer
 
 GO_ON = "what was written stays, and the same command with --resume goes on from the last update"
@@ -21,7 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # That of transformers, which has one for every file it writes.
     disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        config = tyro.cli(TrainConfig, args=arguments, description=__doc__)
+        ours, options = _ours().parse_known_args(arguments)
+        if ours.preset:
+            options = preset(ours.preset) + options
+        config = tyro.cli(TrainConfig, args=options, description=__doc__)
+        if ours.dry_run:
+            print(estimate(config))
+            return 0
         Trainer(config).run()
     except SandboxFailedError as error:
         if not isinstance(error.__cause__, SandboxGymError):
@@ -38,6 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"interrupted: {GO_ON}", file=sys.stderr)
         return 130
     return 0
+
+
+def _ours() -> argparse.ArgumentParser:
+    """The options that are not part of a configuration."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--preset")
+    parser.add_argument("--dry-run", action="store_true")
+    return parser
 
 
 if __name__ == "__main__":

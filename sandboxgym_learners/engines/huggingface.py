@@ -18,7 +18,7 @@ from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from sandboxgym_learners.engines import Reading, Written
-from sandboxgym_learners.policy import batches, left_padded
+from sandboxgym_learners.policy import batches, left_padded, mixing
 
 
 class _Batch(NamedTuple):
@@ -34,14 +34,14 @@ class _Place(NamedTuple):
     row: int
 
 
-class _RoomyLayer(DynamicLayer):
+class _RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
     """Keys and values of one layer, with room for what is still to be written.
 
     The usual one copies all of them for every token.
     """
 
     def __init__(self, keys: Tensor, values: Tensor, room: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.lazy_initialization(keys, values)
         self._keys, self._values = _with_room(keys, room), _with_room(values, room)
         self._show(keys.shape[-2])
@@ -181,7 +181,7 @@ class HuggingFaceEngine:
     def _forward(self, tokens: Tensor, there: Tensor, positions: Tensor, cache: Any) -> Tensor:
         """The logits after the last token of every row; the cache grows."""
         device = self.model.device
-        with torch.autocast(device.type, torch.bfloat16, enabled=self.mixed):
+        with mixing(device, self.mixed):
             output = self.model(
                 input_ids=tokens.to(device),
                 attention_mask=there.to(device),
