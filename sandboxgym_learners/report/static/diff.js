@@ -2,6 +2,7 @@
 // What differs between two texts: first line by line, then word by word where lines differ.
 
 const MOST_PAIRS = 1_500_000; // of pieces that are compared; beyond, all counts as different
+const ALIKE = 0.4; // the share of words in common below which two texts are shown one after the other
 const AROUND = 60; // characters shown on each side of a difference
 
 /** The pieces of two texts in order: `same` in both, `gone` only in the first, `new` in the second. */
@@ -12,11 +13,19 @@ function diffTexts(before, after) {
   for (let i = 0; i < lines.length; i++) {
     const [one, two] = [lines[i], lines[i + 1]];
     if (one.kind === "gone" && two?.kind === "new") {
-      result.push(...diffPieces(words(one.text), words(two.text)));
+      const pieces = diffPieces(words(one.text), words(two.text));
+      result.push(...(alike(pieces) ? pieces : [one, two]));
       i++;
     } else result.push(one);
   }
   return joined(result);
+}
+
+/** Whether so much is the same that the differences read well among it; blanks do not count. */
+function alike(pieces) {
+  const count = (kind) => pieces.reduce((sum, piece) => sum + (piece.kind === kind ? piece.text.replace(/\s/g, "").length : 0), 0);
+  const same = count("same");
+  return same >= ALIKE * (same + Math.min(count("gone"), count("new")));
 }
 
 /** Letters and digits hang together; blanks and every sign stand alone. */
