@@ -36,6 +36,7 @@ _FAULT = Response(500, (("Content-Type", "text/plain"),), b"Internal Server Erro
 _SHOWN = ("text/", "image/", "audio/", "video/", "multipart/")
 _SHOWN_TOO = frozenset({"application/json", "application/xml", "application/javascript", ""})
 _BLOB = re.compile(r"(blob:\w+://[^/\s]+/)[0-9a-f-]{36}")  # which Chromium draws
+_GONE = "Invalid InterceptionId"
 _LEFT_OUT = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
 
 
@@ -160,8 +161,12 @@ class Traffic:
                     responseHeaders=[{"name": n, "value": v} for n, v in response.headers],
                     body=base64.b64encode(response.body).decode(),
                 )
-        except (TargetGoneError, ProtocolError):
-            pass  # whoever asked is gone: a page that was left, or a request that was cancelled
+        except TargetGoneError:
+            pass  # whoever asked is gone: a page that was left
+        except ProtocolError as error:
+            if _GONE not in error.reason:  # a request that was cancelled
+                self._go_wrong(SiteError(f"{request.url} cannot be answered so: {error.reason}"))
+                cdp.post("Fetch.failRequest", requestId=params["requestId"], errorReason="Aborted")
 
     async def _response(self, request: Request, *, navigates: bool) -> Response | None:
         """The answer to a request; None refuses it."""
@@ -257,7 +262,7 @@ async def _wanted(cdp: CDPSession, request_id: str) -> bool:
     try:
         await cdp.send("Fetch.getResponseBody", requestId=request_id)
     except ProtocolError as error:  # in any case: there is no response yet
-        return "Invalid InterceptionId" not in error.reason
+        return _GONE not in error.reason
     return True
 
 

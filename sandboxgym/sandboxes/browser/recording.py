@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandboxgym.sandboxes.browser.sites import Request, Response
+from sandboxgym.sandboxes.browser.vetting import typed
+
+_Data = tuple[str, str, bytes, int, list[tuple[str, str]], bytes]
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,8 @@ class Exchange:
     @classmethod
     def from_data(cls, data: list[Any]) -> Exchange:
         """From what `to_data` returned."""
-        method, url, body, status, headers, content = data
-        pairs = tuple((str(name), str(value)) for name, value in headers)
-        return cls(Request(method, url, {}, body), Response(status, pairs, content))
+        method, url, body, status, headers, content = typed(data, _Data)
+        return cls(Request(method, url, {}, body), Response(status, tuple(headers), content))
 
 
 class Replay:

@@ -556,7 +556,8 @@ async def _lay_out(tab: Tab) -> None:
 async def _finished(tab: Tab, doing: asyncio.Future[None]) -> bool:
     """Wait for something; False where it may have to wait for a document, and so must not we."""
     waiting = asyncio.ensure_future(tab.traffic.document_waits.wait())
-    await asyncio.wait({doing, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    either: set[asyncio.Future[Any]] = {doing, waiting}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
     return doing.done()
 

@@ -31,6 +31,7 @@ from sandboxgym.sandboxes.browser.recorder import Deed, Start, Story
 from sandboxgym.sandboxes.browser.recording import Exchange, Replay
 from sandboxgym.sandboxes.browser.session import Session
 from sandboxgym.sandboxes.browser.sites import Request, Response, Site
+from sandboxgym.sandboxes.browser.vetting import foreign, typed, vet
 
 _EMPTY_PAGE = Response(200, (("Content-Type", "text/html"),), b"<!doctype html>")
 
@@ -70,11 +71,13 @@ class Moment:
     def from_data(cls, data: dict[str, Any]) -> Moment:
         """The moment from what `to_data` returned. Other data makes Python's own errors."""
         story = Story(
-            Start(**data["start"]),
+            typed(data["start"], Start),
             [Exchange.from_data(each) for each in data["exchanges"]],
-            [Deed(**each) for each in data["deeds"]],
+            typed(data["deeds"], list[Deed]),
         )
-        return cls(story, data["fingerprint"], data["site"], data["bids"])
+        vet(story, typed(data["fingerprint"]["time"], float))
+        bids = typed(data["bids"], list[list[str]])
+        return cls(story, data["fingerprint"], data["site"], bids)
 
     def witness(self) -> dict[str, Any]:
         """Everything that decides the future, as plain data; responses by their hashes."""
@@ -173,6 +176,9 @@ async def _set_the_stage(session: Session, start: Start) -> None:
     """Make a new session what it was when the story's first document was asked for."""
     session.recorder.replay, session.recorder.staging = _EmptyPages(), True
     tab = session.active
+    stranger = foreign(start.history, session.site.origin)
+    if stranger is not None:
+        raise UnfaithfulTellingError(f"{stranger} is not of {session.site.origin}")
     await session.set_cookies(start.cookies)
     # The first is the empty tab itself. What is opened where it is already replaces it.
     await tab.pass_through([*start.history[1:], *([start.url] if start.replaces else [])])

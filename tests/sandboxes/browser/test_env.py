@@ -6,7 +6,7 @@ import sandboxgym as sg
 from sandboxgym.core.errors import InvalidActionError, InvalidOptionsError
 from sandboxgym.sandboxes.browser.env import BrowserEnv, Turn
 from sandboxgym.sandboxes.browser.options import Options
-from tests.sandboxes.browser.helpers import PageSite
+from tests.sandboxes.browser.helpers import PageSite, html
 from tests.sandboxes.browser.playing import play
 from tests.sandboxes.browser.site import TestSite
 
@@ -168,5 +168,19 @@ def test_a_double_click_is_done_to_one_document(browser):
         env.reset(seed=1)
         assert play(env, ["dblclick button 'go'"])["title"] == "b"
         assert site.paths == ["/", "/b"]
+    finally:
+        env.close()
+
+
+def test_an_answer_that_is_none_is_told(browser):
+    split = html("<title>split</title>", ("X-One", "1\r\nSet-Cookie: two=2"))
+    env = BrowserEnv(lambda: PageSite({"/": "<title>home</title>", "/split": split}))
+    try:
+        env.reset(seed=1)
+        obs, *_ = env.step("goto('/split')")
+        assert (
+            "SiteError: https://site.test/split cannot be answered so" in obs["last_action_error"]
+        )
+        assert obs["title"] == "home"
     finally:
         env.close()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import sandboxgym as sg
+from sandboxgym.core import codec
 from sandboxgym.core.errors import RestoreMismatchError, SnapshotCorruptError, UncapturedStateError
 from sandboxgym.sandboxes.browser import loop
 from sandboxgym.sandboxes.browser.env import BrowserEnv
@@ -417,3 +418,61 @@ def test_foreign_bytes_are_refused(envs):
     env.reset(seed=1)
     with pytest.raises(SnapshotCorruptError):
         env.unpack(b"\x00nonsense")
+
+
+def _edited(env, edit):
+    """A snapshot of the present moment, as if its bytes had been edited."""
+    moment = env.snapshot()
+    data = codec.decode(moment.held.pack())
+    edit(data[0])
+    return replace(moment, held=None, packed=codec.encode(data))
+
+
+_FOREIGN = ["GET", "https://elsewhere.test/", b"", 200, [["Content-Type", "text/html"]], b"got you"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (lambda m: m["start"].update(time=1e18), "1e[+]18"),
+        (lambda m: m["start"].update(time=float("nan")), "nan"),
+        (lambda m: m["fingerprint"].update(time=1e9), "1000000000.0 ms come after"),
+        (lambda m: m["start"].update(history=["https://site.test/"] * 5000), "5000 entries"),
+        (lambda m: m["start"].update(url=7), "Expected `str`, got `int`"),
+        (lambda m: m["start"].update(pointer=[1.0]), "the mouse cannot be at"),
+        (lambda m: m["exchanges"][0].__setitem__(3, 10**30), "was answered 1000"),
+        (lambda m: m["bids"].append(3), "Expected `array`"),
+    ],
+)
+def test_bytes_that_say_what_cannot_be_are_refused(envs, edit, named):
+    env, _ = envs
+    shown, _ = env.reset(seed=1, options={"start": "/form"})
+    with pytest.raises(SnapshotCorruptError, match=named):
+        env.restore(_edited(env, edit))
+    assert env.restore(env.snapshot())[0] == shown
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (lambda m: m["start"].update(url="file:///etc/passwd"), "there is only https://site.test"),
+        (
+            lambda m: m["start"].update(history=["about:blank", "https://elsewhere.test/"]),
+            "elsewhere.test/ is not of",
+        ),
+        (
+            lambda m: m["start"]["cookies"].append(
+                {"name": "a", "value": "b", "domain": "elsewhere.test", "path": "/"}
+            ),
+            "cookies",
+        ),
+        (lambda m: m["exchanges"].append(_FOREIGN), "elsewhere.test"),
+    ],
+)
+def test_bytes_that_lead_elsewhere_are_not_followed(envs, edit, named):
+    env, _ = envs
+    shown, _ = env.reset(seed=1, options={"start": "/form"})
+    told_wrongly = env.metrics.get("unfaithful_restores", 0)
+    assert env.restore(_edited(env, edit))[0] == shown  # by its recipe
+    assert env.metrics["unfaithful_restores"] == told_wrongly + 1
+    assert named in env.unfaithful
