@@ -1,34 +1,44 @@
 "use strict";
-// Paints the part of a tree that is in view onto a canvas. Ten thousand decisions stay smooth since
-// only what is seen is painted, and all of one look at once.
+// Paints the part of a tree that is in view. Ten thousand decisions stay smooth since only what is
+// seen is painted, all of one look at once, and what is selected on a canvas of its own behind it.
 
 const WIDTHS = 8; // how many different line widths are told apart
 const SHARPEST = 2; // pixels a point; more take longer and show no more
 
 class TreePainter {
-  constructor(layout, canvas) {
+  constructor(layout) {
     this.layout = layout;
-    this.canvas = canvas;
-    this.pen = canvas.getContext("2d", { alpha: false });
+    this.marks = html("canvas", {});
+    this.canvas = html("canvas", { class: "decisions" });
     this.colours = colours();
   }
 
-  /** Paint what `view` shows, a box in pixels of the drawing, and mark one decision. */
-  paint(view, selected) {
-    const { pen, colours } = this, sharpness = Math.min(SHARPEST, window.devicePixelRatio || 1);
-    resize(this.canvas, view, sharpness);
-    pen.setTransform(sharpness, 0, 0, sharpness, -view.left * sharpness, -view.top * sharpness);
-    pen.fillStyle = colours.card;
-    pen.fillRect(view.left, view.top, view.width, view.height);
-    pen.font = `12px ${colours.font}`;
-    const seen = this.seen(view);
-    this.paintWay(pen, selected);
+  /** Paint what `view` shows, a box in pixels of the drawing. */
+  paint(view) {
+    const pen = this.pen(this.canvas, view), seen = this.seen(view);
     this.paintFans(pen, seen);
     this.paintLinks(pen, seen);
     this.paintNodes(pen, seen);
     this.paintEnds(pen, seen);
-    this.paintRing(pen, selected);
     this.paintDepths(pen, view);
+  }
+
+  /** Mark one decision and the way to it. */
+  mark(view, selected) {
+    const pen = this.pen(this.marks, view);
+    this.paintWay(pen, selected);
+    this.paintRing(pen, selected);
+  }
+
+  /** What paints on an empty canvas in places of the drawing. */
+  pen(canvas, view) {
+    const sharpness = Math.min(SHARPEST, window.devicePixelRatio || 1);
+    resize(canvas, view, sharpness);
+    const pen = canvas.getContext("2d");
+    pen.setTransform(sharpness, 0, 0, sharpness, -view.left * sharpness, -view.top * sharpness);
+    pen.clearRect(view.left, view.top, view.width, view.height);
+    pen.font = `12px ${this.colours.font}`;
+    return pen;
   }
 
   /** Which lanes and depths are in view, one more on each side, and which nodes. */

@@ -7,8 +7,9 @@ class TreeExplorer {
   constructor(tree) {
     this.layout = new TreeLayout(tree);
     this.selected = this.layout.opening();
-    this.canvas = html("canvas", {});
-    this.sheet = html("div", { class: "tree-sheet" }, this.canvas);
+    this.painter = new TreePainter(this.layout);
+    this.sheet = html("div", { class: "tree-sheet" },
+      html("div", { class: "tree-window" }, this.painter.marks, this.painter.canvas));
     this.scroll = html("div", {
       class: "tree-scroll", tabindex: "0", role: "application",
       "aria-label": "Rollout tree. Right and left walk along an episode, up and down to its neighbours, page up and down between branch points, plus and minus zoom, 0 shows all.",
@@ -21,7 +22,6 @@ class TreeExplorer {
     this.comparing = false;
     this.element = html("div", { class: "tree" },
       html("div", { class: "tree-main" }, treeNote(tree), this.scroll, this.buttons(), treeLegend(tree)), this.panel);
-    this.painter = new TreePainter(this.layout, this.canvas);
     onWidth(this.scroll, (width) => this.fit(width));
     onTheme(this.element, () => {
       this.painter.colours = colours();
@@ -52,6 +52,7 @@ class TreeExplorer {
     this.sheet.style.width = `${this.layout.width}px`;
     this.sheet.style.height = `${this.layout.height}px`;
     this.follow();
+    this.stale = true;
     this.paint();
   }
 
@@ -60,15 +61,19 @@ class TreeExplorer {
     return { left: scrollLeft, top: scrollTop, width: clientWidth, height: clientHeight };
   }
 
-  /** Paint before the next frame, however often it is asked for until then. */
-  repaint() {
+  /** Paint before the next frame, however often it is asked for; all, or the selected decision. */
+  repaint(all = true) {
+    this.stale ||= all;
     this.waiting ??= requestAnimationFrame(() => this.paint());
   }
 
   paint() {
     cancelAnimationFrame(this.waiting);
     this.waiting = undefined;
-    if (this.scroll.clientWidth > 0) this.painter.paint(this.view, this.selected);
+    if (this.scroll.clientWidth === 0) return;
+    if (this.stale) this.painter.paint(this.view);
+    this.painter.mark(this.view, this.selected);
+    this.stale = false;
   }
 
   follow() {
@@ -122,7 +127,7 @@ class TreeExplorer {
     if (index === undefined || index === this.selected) return;
     this.selected = index;
     this.follow();
-    this.repaint();
+    this.repaint(false);
     this.describe();
   };
 
