@@ -17,33 +17,28 @@ import argparse
 import importlib.util
 import itertools
 import json
-import math
 import platform
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.branching_efficiency import EPISODES, measure_efficiency
+from benchmarks.branching_worlds import errand_world
 from benchmarks.enumerable_mdp import (
-    Array,
     Case,
     Chance,
-    Dice,
-    EnumerableMDP,
-    Outcome,
     Sampler,
-    TabularPolicy,
-    estimated_gradient,
-    exact_gradient,
     expected_gradient,
     outcomes,
     random_cases,
 )
+from benchmarks.simulated_trees import Simulated, known_from, print_table, simulate
 from benchmarks.wrong_rules import (
     PostHocSampler,
     branch_steps_only,
@@ -53,13 +48,9 @@ from benchmarks.wrong_rules import (
 )
 from sandboxgym_learners.advantages import Estimator, grpo, nested_loo, paper, rloo, vineppo
 from sandboxgym_learners.algorithms import Shape
-from sandboxgym_learners.anova import Components, NestedAnova
 from sandboxgym_learners.branching import BiasWarning, EntropyTrigger
 from sandboxgym_learners.efficiency import efficiency
 from sandboxgym_learners.tree import Group
-
-EPISODES = 16
-"""N, the group size of RLOO that everything is compared with."""
 
 MOST_ROOTS = 130
 """How many outcomes a single root may have to be enumerated; a tree of two has the square."""
@@ -115,7 +106,7 @@ def measure_bias() -> list[dict[str, Any]]:
         for rule in RULES
     ]
     print("\nBias |E[estimate] - gradient| / |gradient|, the largest over the processes, exact")
-    _table(["rule", *shapes], [[rule, *_found(rows, rule)] for rule in RULES])
+    print_table(["rule", *shapes], [[rule, *_found(rows, rule)] for rule in RULES])
     print("(three, nested: the first branch point is in front of the first action, no prefix)")
     return rows
 
@@ -190,126 +181,6 @@ def _found(rows: Sequence[dict[str, Any]], rule: str) -> list[str]:
 # 2. Variance
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number and the standard error of its logarithm."""
-
-    value: float
-    log_error: float = 0.0
-
-    def __truediv__(self, other: Estimate) -> Estimate:
-        return Estimate(self.value / other.value, math.hypot(self.log_error, other.log_error))
-
-    def __mul__(self, other: Estimate) -> Estimate:
-        return Estimate(self.value * other.value, math.hypot(self.log_error, other.log_error))
-
-    def scaled(self, factor: float) -> Estimate:
-        """This number times a constant."""
-        return Estimate(self.value * factor, self.log_error)
-
-    def interval(self) -> tuple[float, float]:
-        """Where the true value lies with 95 % confidence."""
-        spread = math.exp(1.96 * self.log_error)
-        return self.value / spread, self.value * spread
-
-    def to_json(self) -> dict[str, float]:
-        """Value and interval."""
-        low, high = self.interval()
-        return {"value": self.value, "low": low, "high": high}
-
-    def __str__(self) -> str:
-        low, high = self.interval()
-        return f"{self.value:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def mean_of(samples: Sequence[float]) -> Estimate:
-    """The mean of independent positive samples."""
-    mean = float(np.mean(samples))
-    return Estimate(mean, float(np.std(samples, ddof=1)) / math.sqrt(len(samples)) / mean)
-
-
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """What many trees of one kind say about an estimator.
-
-    Attributes:
-        variance: Trace of the covariance of the gradient from one tree, at equal signal: of the
-            estimate divided by `signal`.
-        signal: The share of the true gradient that the estimate has in expectation, measured. An
-            unbiased estimate has 1, and is not divided by what chance made of it.
-        returns: Finished episodes in a tree.
-        cost: Environment steps in a tree.
-        advantage: Mean square of the advantage of the first decision after a branch point, or where
-            there would be one.
-        trees: How many there were.
-    """
-
-    variance: Estimate
-    signal: Estimate
-    returns: float
-    cost: Estimate
-    advantage: Estimate
-    trees: Sequence[Group]
-
-
-def simulate(
-    sampler: Sampler, estimator: Estimator, *, decisive: int, trees: int, unbiased: bool = True
-) -> Simulated:
-    """Sample trees and measure; `decisive` is the depth of the decision that is looked at."""
-    dice = Dice(np.random.default_rng(0))
-    exact = exact_gradient(sampler.mdp, sampler.policy)
-    sampled = [sampler(dice) for _ in range(trees)]
-    gradients: list[Array] = []
-    squares: list[float] = []
-    for tree in sampled:
-        estimator(tree)
-        gradients.append(estimated_gradient(tree, sampler.policy))
-        squares.append(
-            float(np.mean([s.advantage**2 for s in tree.steps() if s.depth == decisive]))
-        )
-    mean = np.mean(gradients, axis=0)
-    norm = float(np.square(exact).sum())
-    signals = [float((gradient * exact).sum()) / norm if norm else 1.0 for gradient in gradients]
-    signal = mean_of(signals)
-    bessel = trees / (trees - 1)
-    spread = [float(np.square(gradient - mean).sum()) * bessel for gradient in gradients]
-    variance = mean_of(spread)
-    return Simulated(
-        variance=variance if unbiased else variance / signal / signal,
-        signal=signal,
-        returns=float(np.mean([len(tree.returns()) for tree in sampled])),
-        cost=mean_of([tree.env_steps() for tree in sampled]),
-        advantage=mean_of(squares),
-        trees=sampled,
-    )
-
-
-def errand_world(routine: int) -> tuple[EnumerableMDP, TabularPolicy]:
-    """Routine decisions that the policy nearly masters, then four that it does not.
-
-    One action of four is right each time. The episode pays 1 at its end if all were right; a
-    mistake is not seen before. States 2i and 2i + 1 stand for decision i without and with one.
-    """
-    decisive, actions = 4, 4
-    length = routine + decisive
-    logits = np.zeros((2 * length + 1, actions))
-    logits[: 2 * routine, 0] = 6.0
-    logits[2 * routine : -1, 0] = 1.5
-    end = 2 * length
-
-    def goes_to(position: int, mistaken: bool) -> tuple[Outcome, ...]:
-        last = position == length - 1
-        reward = float(last and not mistaken)
-        return (Outcome(1.0, reward, end if last else 2 * position + 2 + mistaken),)
-
-    table: list[tuple[tuple[Outcome, ...], ...]] = []
-    for position in range(length):
-        for mistaken in (False, True):
-            right, wrong = goes_to(position, mistaken), goes_to(position, True)
-            table.append((right, *[wrong] * (actions - 1)))
-    return EnumerableMDP((*table, ()), horizon=length), TabularPolicy(logits)
-
-
 WORLDS = {"short (1 routine step, 4 decisive)": 1, "long (20 routine steps, 4 decisive)": 20}
 
 
@@ -358,7 +229,7 @@ def measure_variance(trees: int) -> list[dict[str, Any]]:
         print(f"\nVariance of the gradient at equal signal, relative to RLOO 16: {world}")
         header = ["estimator", "equal returns", "equal steps", "formula"]
         header += ["one advantage", "formula", "signal"]
-        _table(header, [_variance_cells(row) for row in world_rows])
+        print_table(header, [_variance_cells(row) for row in world_rows])
         rows += world_rows
     return rows
 
@@ -366,7 +237,7 @@ def measure_variance(trees: int) -> list[dict[str, Any]]:
 def _variance_row(world: str, name: str, run: Simulated, rloo_run: Simulated) -> dict[str, Any]:
     variance = run.variance / rloo_run.variance
     shape = SHAPES[name]
-    known = _known(run.trees)
+    known = known_from(run.trees)
     predicted = law = None
     if known is not None and known.eta is not None:
         tree = Shape(shape.roots, shape.siblings, 1)
@@ -386,13 +257,6 @@ def _variance_row(world: str, name: str, run: Simulated, rloo_run: Simulated) ->
         "predicted_equal_steps": predicted,
         "predicted_advantage": law,
     }
-
-
-def _known(trees: Sequence[Group]) -> Components | None:
-    """What the learner would know from these trees."""
-    anova = NestedAnova()
-    anova.end_update(trees)
-    return anova.known
 
 
 def _loo(members: int) -> float:
@@ -418,120 +282,7 @@ def _variance_cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
-# 3. The formula
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseSetting:
-    """A world in which rewards are coin flips, and a tree in it."""
-
-    before: int
-    after: int
-    noise_before: float
-    noise_after: float
-    roots: int
-    siblings: int
-
-
-NOISE = [
-    NoiseSetting(2, 1, noise_before=0.5, noise_after=1.0, roots=2, siblings=8),
-    NoiseSetting(2, 1, noise_before=0.2, noise_after=1.0, roots=4, siblings=4),
-    NoiseSetting(1, 2, noise_before=1.0, noise_after=1.0, roots=2, siblings=4),
-    NoiseSetting(4, 1, noise_before=0.2, noise_after=1.0, roots=2, siblings=8),
-]
-
-
-def noise_world(setting: NoiseSetting) -> tuple[EnumerableMDP, TabularPolicy]:
-    """Whatever is done, each decision pays plus or minus the noise of its part."""
-    length = setting.before + setting.after
-
-    def coin(position: int) -> tuple[Outcome, ...]:
-        size = setting.noise_before if position < setting.before else setting.noise_after
-        return (Outcome(0.5, size, position + 1), Outcome(0.5, -size, position + 1))
-
-    table = tuple((coin(position),) * 3 for position in range(length))
-    logits = np.zeros((length + 1, 3))
-    logits[: setting.before, 0] = 2.0
-    logits[setting.before : length, 0] = 0.5
-    return EnumerableMDP((*table, ()), horizon=length), TabularPolicy(logits)
-
-
-def measure_efficiency(trees: int) -> list[dict[str, Any]]:
-    """The formula from exact components, what trees predict, and the simulated ratio."""
-    rows = []
-    for setting in NOISE:
-        mdp, policy = noise_world(setting)
-        trigger = EntropyTrigger(threshold=policy.entropies[setting.before])
-        tree = Sampler(mdp, policy, trigger, backbones=setting.roots, siblings=setting.siblings)
-        episodes = Sampler(mdp, policy, None, backbones=EPISODES)
-        forked = simulate(tree, nested_loo, decisive=setting.before, trees=trees)
-        flat = simulate(episodes, rloo, decisive=setting.before, trees=trees)
-        ratio = (forked.variance / flat.variance) * (forked.cost / flat.cost)
-        known = _known(forked.trees)
-        assert known is not None
-        shape = Shape(setting.roots, setting.siblings, 1)
-        rows.append(
-            {
-                **asdict(setting),
-                "formula": _formula(setting, policy),
-                "predicted": efficiency(known, shape, episodes=EPISODES),
-                "simulated": ratio.to_json(),
-            }
-        )
-    print(f"\nVariance times cost of the tree relative to RLOO {EPISODES}, returns pure noise")
-    _table(
-        ["steps", "noise", "tree", "formula", "predicted", "simulated", "difference"],
-        [
-            [
-                f"{row['before']} + {row['after']}",
-                f"{row['noise_before']} / {row['noise_after']}",
-                f"{row['roots']}x{row['siblings']}",
-                f"{row['formula']:.3f}",
-                f"{row['predicted']:.3f}",
-                "{value:.3f} [{low:.3f}, {high:.3f}]".format(**row["simulated"]),
-                f"{row['simulated']['value'] - row['predicted']:+.3f}",
-            ]
-            for row in rows
-        ],
-    )
-    return rows
-
-
-def _formula(setting: NoiseSetting, policy: TabularPolicy) -> float:
-    """The closed form of `sandboxgym_learners.efficiency`, from exact components."""
-    between = setting.before * setting.noise_before**2
-    within = setting.after * setting.noise_after**2
-    scores = [1 - sum(p * p for p in row) for row in policy.probabilities[:-1]]
-    return closed_form(
-        eta=between / (between + within),
-        remaining=setting.after / (setting.before + setting.after),
-        prefix_score=sum(scores[: setting.before]) / sum(scores),
-        roots=setting.roots,
-        siblings=setting.siblings,
-        episodes=EPISODES,
-    )
-
-
-def closed_form(
-    *, eta: float, remaining: float, prefix_score: float, roots: int, siblings: int, episodes: int
-) -> float:
-    """Variance times cost of a tree relative to RLOO, where returns do not depend on actions."""
-    before = prefix_score * (eta + (1 - eta) / siblings) * roots / (roots - 1)
-    after = (1 - prefix_score) * (1 - eta) / (siblings - 1)
-    cost = 1 + (siblings - 1) * remaining
-    return (before + after) * cost / (episodes / (episodes - 1))
-
-
 # Showing it
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
-    for row in [header, *rows]:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)),
-            flush=True,
-        )
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from benchmarks.branching_efficiency import closed_form
 from benchmarks.enumerable_mdp import (
     EnumerableMDP,
     Outcome,
@@ -17,7 +18,6 @@ from benchmarks.enumerable_mdp import (
     random_cases,
     values,
 )
-from benchmarks.estimators import closed_form
 from sandboxgym_learners.advantages import nested_loo, rloo
 from sandboxgym_learners.algorithms import Shape
 from sandboxgym_learners.anova import Components, NestedAnova, components, squared_score
