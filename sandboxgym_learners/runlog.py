@@ -73,7 +73,8 @@ class Update:
             explains.
         remaining: f, running share of an episode's steps that comes after its first branch point.
         predicted_efficiency: Variance times cost of the tree, relative to independent episodes, as
-            predicted from running estimates; below 1 branching pays.
+            predicted from running estimates; below 1 branching pays. Only for trees with one
+            branch point a backbone.
         grad_norm: Norm of the gradient of the first step, before clipping.
         grad_variance: Trace of the covariance of a single tree's gradient, between the trees; not
             known where steps are taken on minibatches.

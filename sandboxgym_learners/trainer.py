@@ -269,7 +269,7 @@ class Trainer:
         if known is None:
             return {}
         predicted = None
-        if shape.branches and shape.roots > 1:
+        if shape.max_branches == 1 and shape.roots > 1:
             predicted = efficiency(known, shape, episodes=shape.roots * shape.siblings)
         return {
             "eta": known.eta,
