@@ -20,6 +20,7 @@
     session: attempt(() => Object.entries(sessionStorage)),
     name: window.name,
     length: history.length,
+    left: attempt(() => history.scrollRestoration) === "manual",
     date: Date.now(),
   }));
   addEventListener("pagehide", () => {

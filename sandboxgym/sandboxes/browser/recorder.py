@@ -41,6 +41,7 @@ class Start:
         referrer: What the document was told it comes from.
         history: URLs of the tab's earlier documents, oldest first.
         replaces: Whether it took the place of another document in the history.
+        left: Whether the entry that it took says still that another document has left it.
         cookies: Those of the session, as `Storage.setCookies` takes them.
         storage: Of the tab and the origin: pairs under "local" and "session", and the window's
             "name".
@@ -54,6 +55,7 @@ class Start:
     referrer: str = ""
     history: list[str] = field(default_factory=list)
     replaces: bool = False
+    left: bool = False
     cookies: list[dict[str, Any]] = field(default_factory=list)
     storage: dict[str, Any] = field(default_factory=dict)
     databases: list[dict[str, Any]] = field(default_factory=list)
@@ -157,8 +159,11 @@ class Recorder:
             self._document_is_plain = False
             return
         index, entries = history["currentIndex"], history["entries"]
-        for entry in entries[: index + 1]:
-            self._entries.setdefault(entry["id"], self._document_is_plain)
+        before = None
+        for entry in entries[: index + 1]:  # one at the same URL is a frame's, which went elsewhere
+            plain = self._document_is_plain and entry["url"] != before
+            self._entries.setdefault(entry["id"], plain)
+            before = entry["url"]
         plain = request.method == "GET" and navigation == "differentDocument"
         self._document_is_plain = request.method == "GET"
         repeatable = all(self._entries[entry["id"]] for entry in entries[: index + 1])
@@ -224,6 +229,7 @@ class Recorder:
             self._go_on_with_the_last()
             return
         start.replaces = found["length"] == len(start.history)
+        start.left = found["left"]
         if start.replaces:
             start.history = start.history[:-1]
         start.storage = {name: found[name] for name in ("local", "session", "name")}

@@ -181,7 +181,10 @@ async def _set_the_stage(session: Session, start: Start) -> None:
         raise UnfaithfulTellingError(f"{stranger} is not of {session.site.origin}")
     await session.set_cookies(start.cookies)
     # The first is the empty tab itself. What is opened where it is already replaces it.
-    await tab.pass_through([*start.history[1:], *([start.url] if start.replaces else [])])
+    replaced = [start.url] if start.replaces else []
+    await tab.pass_through(
+        [*start.history[1:], *replaced], last_left=start.left or not start.replaces
+    )
     session.hands.x, session.hands.y = start.mouse
     if start.pointer:  # Chromium lets no mouse in before an empty page has loaded and was drawn
         await session.advance(session.now)

@@ -214,8 +214,12 @@ class Tab:
         context_id: int = world["executionContextId"]
         return context_id
 
-    async def pass_through(self, urls: list[str]) -> None:
+    async def pass_through(self, urls: list[str], *, last_left: bool = True) -> None:
         """Open documents, only for the entries in the history that they leave when they are left.
+
+        Args:
+            urls: Theirs.
+            last_left: Whether the last entry is to say, too, that a document has left it.
 
         They are empty. What runs first in a page would take more time than all else; nothing does.
         """
@@ -224,10 +228,10 @@ class Tab:
         for name in (self._first_script, self._chance_script):
             self._post_removal(name)
         for url in urls:
-            await self._pass_through(url)
+            await self._pass_through(url, left=last_left or url is not urls[-1])
         await self._name_scripts(self._post_first_script(None), self._post_chance_script())
 
-    async def _pass_through(self, url: str) -> None:
+    async def _pass_through(self, url: str, *, left: bool) -> None:
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def note(_params: dict[str, Any]) -> None:
@@ -243,8 +247,8 @@ class Tab:
             # which leaves no entry.
             await self.cdp.send("Page.navigate", url=url, transitionType="form_submit")
             await begun
-            # As `document_start.js` does it: it is kept in the entry that is left.
-            await self.cdp.send("Runtime.evaluate", expression=_AS_LEFT)
+            if left:  # as `document_start.js` does it: it is kept in the entry
+                await self.cdp.send("Runtime.evaluate", expression=_AS_LEFT)
         finally:
             for stop in stop_listening:
                 stop()
