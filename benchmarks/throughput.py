@@ -61,12 +61,12 @@ def main() -> None:
         result[name] = BENCHMARKS[name](args)
         result[name]["seconds_of_benchmark"] = round(time.perf_counter() - start, 1)
         print(json.dumps({name: result[name]}, indent=2), flush=True)
-    result["machine"]["load_after"] = round(os.getloadavg()[0], 2)
-    result["goals"] = judged(result)
+        result["machine"]["load_after"] = round(os.getloadavg()[0], 2)
+        result["goals"] = judged(result)
+        if args.out:
+            args.out.parent.mkdir(parents=True, exist_ok=True)
+            args.out.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps({"goals": result["goals"]}, indent=2))
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def judged(result: dict[str, Any]) -> dict[str, Any]:

@@ -15,12 +15,7 @@ from typing import Any
 
 import cloudpickle
 
-from sandboxgym.core.errors import (
-    LaneHungError,
-    LanePoisonedError,
-    SnapshotNotFoundError,
-    WorkerLostError,
-)
+from sandboxgym.core.errors import LaneHungError, LanePoisonedError, WorkerLostError
 from sandboxgym.pool.backend import Backend, Link
 from sandboxgym.pool.failure import rebuilt
 from sandboxgym.pool.lanes import Order, settle
@@ -161,7 +156,7 @@ class Crew:
                 order.error = rebuilt(decode(error), lane)
                 if order.brings is not None:
                     post.hot.discard(order.brings)
-                if isinstance(order.error, SnapshotNotFoundError) and order.bring_otherwise():
+                if order.bring_otherwise(post.hot):
                     self.give([(post, order)])
                     continue
             self._settle(order, alive, answer)

@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from sandboxgym.core.errors import SnapshotNotFoundError
 from sandboxgym.pool.handles import Parcel, SnapshotHandle
 from sandboxgym.pool.messages import (
     Call,
@@ -97,13 +98,19 @@ class Order:
             replayed = self.lane.moment.step
         return self.lane.limit * (1 + replayed)
 
-    def bring_otherwise(self) -> bool:
-        """Prepare to try once more where a snapshot was lost on its way: it is made again."""
-        if self.misled or not isinstance(self.command, Restore):
+    def bring_otherwise(self, hot: set[int]) -> bool:
+        """Prepare to try once more where a snapshot was lost on its way; else False.
+
+        Args:
+            hot: Keys of the snapshots that the worker was thought to hold.
+        """
+        lost = isinstance(self.error, SnapshotNotFoundError)
+        if not lost or self.misled or not isinstance(self.command, Restore):
             return False
         assert isinstance(self.command.snapshot, SnapshotHandle)
         if isinstance(self.command.snapshot.blob, Parcel):
             self.command.snapshot.blob = None
+        hot.discard(self.command.snapshot.key)
         self.misled, self.error = True, None
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from functools import partial
 
 import gymnasium as gym
@@ -14,6 +15,7 @@ from sandboxgym.core.errors import (
     EnvironmentRaisedError,
     InvalidActionError,
     LaneBusyError,
+    MissingDependencyError,
     NoFreeLaneError,
     NotResetError,
     PoolClosedError,
@@ -337,3 +339,17 @@ def test_a_closed_pool_and_a_foreign_handle_are_refused(pool):
         other.reset(0, seed=1)
     with pytest.raises(IndexError):
         pool.reset(6)
+
+
+def test_a_backend_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "sandboxgym.pool.ray", raising=False)
+    with pytest.raises(MissingDependencyError, match=r"sandboxgym\[ray\]"):
+        sg.ForkPool(limited_walk, 2, backend="ray")
+    with pytest.raises(ValueError, match="backend 'moon'"):
+        sg.ForkPool(limited_walk, 2, backend="moon")
+
+
+def test_where_a_lane_lives(pool):
+    pids = pool.do({lane: Call("pid") for lane in pool.lanes})
+    assert {lane: pool.where(lane).pid for lane in pool.lanes} == pids

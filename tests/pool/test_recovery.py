@@ -101,6 +101,16 @@ def test_handles_outlive_the_workers_that_held_them():
         assert plain(pool.step({2: 1})[2]) == reseeded_step
 
 
+def test_a_snapshot_that_is_not_where_it_should_be_is_brought_again():
+    with sg.ForkPool(walk, 4, workers=2) as pool:
+        first = pool.reset(0, seed=2)
+        moment = pool.snapshot(0)
+        pool._crew.posts[1].hot.add(moment.key)  # it is not there
+        results = pool.do({lane: Restore(moment) for lane in (2, 3)})
+        assert plain(results) == {2: plain(first), 3: plain(first)}
+        assert pool.take_restarts() == []
+
+
 def test_fetching_a_snapshot_whose_worker_is_gone_disturbs_no_lane():
     for lanes in (1, 2):
         with sg.ForkPool(walk, lanes, workers=1) as pool:
