@@ -29,6 +29,7 @@ from benchmarks.wrong_rules import (
     standardised,
 )
 from sandboxgym_learners.advantages import grpo, nested_loo, paper, rloo, vineppo
+from sandboxgym_learners.branching import Coin
 
 EXACT = 1e-12
 PLAINLY_BIASED = 1e-3
@@ -75,6 +76,18 @@ def test_nested_loo_is_exact_with_nested_branch_points(case):
 def test_every_unbiased_variant_is_exact_at_every_depth(shape, name):
     case = (SINGLE if shape == "single" else SHAPES[shape])[-1]
     assert bias(case, UNBIASED[name]) < EXACT
+
+
+@pytest.mark.parametrize("update", range(4))
+def test_a_rule_that_tosses_coins_is_exact_whatever_they_show(update):
+    [case] = random_cases(1, limit=200)
+    coin = Coin(1, probability=0.5, seed=0, update=update)
+    assert bias(case, sampler=replace(case.sampler, rule=coin)) < EXACT
+
+
+def test_branching_at_the_first_decision_is_exact():
+    [case] = random_cases(1, limit=200)
+    assert bias(case, sampler=replace(case.sampler, rule=Coin(1))) < EXACT
 
 
 def test_more_roots_stay_exact():
