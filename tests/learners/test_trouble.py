@@ -141,7 +141,7 @@ def test_a_signal_from_the_keyboard_ends_a_run_with_a_line(tmp_path):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
-        # Tests that run in the background of a shell ignore the signal, and so would their children.
+        # What runs in the background of a shell ignores the signal, and so would its children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
