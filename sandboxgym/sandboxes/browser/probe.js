@@ -68,7 +68,7 @@
   const animations = document.getAnimations().map(animation => [
     animation.animationName || animation.transitionProperty || animation.id,
     path(animation.effect && animation.effect.target), animation.playState,
-    Math.round(animation.currentTime),
+    Math.round(animation.currentTime * 10) / 10,
   ]);
   const text = nameless(markup.join("\0"));
   return {

@@ -17,7 +17,7 @@ CHANGES = {
         "cookies": "document.cookie = 'a=1'",
         "name": "window.name = 'n'",
         "selection": "getSelection().selectAllChildren(document.querySelector('h1'))",
-        "history": "history.replaceState({a: 1}, '')",
+        "state": "history.replaceState({a: 1}, '')",
     },
     "/scroll": {
         "scroll": "document.getElementById('inner').scrollTop = 40",
