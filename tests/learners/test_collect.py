@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 import sandboxgym as sg
 from sandboxgym_learners.branching import EntropyTrigger
@@ -218,6 +219,8 @@ def test_an_entropy_trigger_branches_at_the_first_crossing(collector):
 
 
 class Silent(sg.ForkableEnv[str, str]):
+    action_space = observation_space = spaces.Text(100)
+
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         return "Nothing to do.", {}
