@@ -209,9 +209,10 @@ def test_the_best_policy_is_kept(finished):
 
 
 def test_training_solves_more_of_the_held_out_tasks(tmp_path):
-    options = "--policy.width 32 --tree.per-update 8 --tree.siblings 8 --budget 60000"
+    options = "--policy.width 32 --tree.per-update 8 --tree.siblings 8 --budget 120000"
     worlds = "--world.train-tasks 200 --world.eval-tasks 60 --eval-every 100"
-    assert run(tmp_path / "long", *options.split(), *worlds.split()) == 0
+    rate = ["--learning.rate", "1e-3", "--learning.warmup", "0"]
+    assert run(tmp_path / "long", *options.split(), *worlds.split(), *rate) == 0
     rows = read_updates(tmp_path / "long")
     assert rows[-1].eval_success >= rows[0].eval_success + 0.1
 
