@@ -311,6 +311,7 @@ class BrowserEnv(ForkableEnv[Observation, str]):
 
     def _observe(self, error: str) -> Observation:
         sight = self._playing.sight()
+        self.metrics["refused_downloads"] = sight.downloads
         obs: Observation = {
             "goal": self._task[1],
             "url": sight.url,

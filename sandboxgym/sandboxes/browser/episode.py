@@ -38,6 +38,7 @@ class Sight:
         active: The number of the active tab.
         dialogs: What was shown during the last action, with how it was answered.
         refused: What was refused during the last action, with the reasons.
+        downloads: How many files the tabs tried to save so far; see `Traffic.downloads`.
     """
 
     url: str
@@ -48,6 +49,7 @@ class Sight:
     active: int
     dialogs: tuple[str, ...]
     refused: tuple[str, ...]
+    downloads: int
 
 
 class Episode:
@@ -149,6 +151,7 @@ class Episode:
                 for d in tab.dialogs
             ),
             refused=(*(what for tab in tabs for what in tab.refused), *session.refused),
+            downloads=sum(tab.traffic.downloads for tab in tabs),
         )
 
     async def fingerprint(self) -> dict[str, Any]:

@@ -251,6 +251,9 @@ class Loading:
         cdp.on("Network.responseReceived", self._answered)
         for event in ("Network.loadingFinished", "Network.loadingFailed"):
             cdp.on(event, lambda params: self._ends(params["requestId"]))
+        cdp.on("Fetch.requestPaused", self._may_ask_for_file)
+        for event in ("Page.downloadWillBegin", "Page.frameStartedNavigating"):
+            cdp.on(event, lambda params: self._ends(_file_of(params)))
         # A worker's script goes by the worker's own id, and its end is told to the worker only:
         # `worker_runs`.
         cdp.on("Target.attachedToTarget", lambda p: self._begins_worker(p["targetInfo"]))
@@ -293,6 +296,11 @@ class Loading:
         if params["requestId"] != params.get("loaderId"):  # a document's: see its frame
             self._begins(self._requests, params["requestId"])
 
+    def _may_ask_for_file(self, params: dict[str, Any]) -> None:
+        """A document to which nothing navigates is a file: a link with `download` was clicked."""
+        if params["resourceType"] == "Document" and params.get("frameId") not in self._frames:
+            self._begins(self._requests, _file_of(params))
+
     def _begins_worker(self, target: dict[str, Any]) -> None:
         self._begins(self._requests, target["targetId"])
 
@@ -319,3 +327,8 @@ class Loading:
         self.begun += more
         waiting = bool(self._frames or self._requests or self._bodies or self._stored)
         self.may_end = waiting and (more or self.may_end)
+
+
+def _file_of(params: dict[str, Any]) -> str:
+    """The name by which a file is waited for that a frame asked for."""
+    return f"file of {params.get('frameId')}"
