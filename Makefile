@@ -50,7 +50,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "sandboxgym needs Python 3.10 or newer; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(shell grep '^torch==' constraints.txt)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[learners,docs,dev]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[lora,docs,dev]"
 	touch $@
 
 clean:

@@ -20,9 +20,11 @@ def linked_groups(folder: Path) -> list[list[str]]:
     """Names of what has several in a folder, those of one file, link, FIFO or socket together."""
     groups: dict[tuple[int, int], list[str]] = {}
     for name, entry in trees.walk(folder):
+        if entry.is_dir(follow_symlinks=False):
+            continue
         status = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode) or stat.S_ISCHR(status.st_mode):
-            continue  # character devices are the overlay's own marks of what is deleted
+        if stat.S_ISCHR(status.st_mode):
+            continue  # the overlay's own mark of what is deleted
         if status.st_nlink > 1:
             groups.setdefault((status.st_dev, status.st_ino), []).append(name)
     return [sorted(names) for names in groups.values() if len(names) > 1]
