@@ -7,10 +7,21 @@ import os
 from pathlib import Path
 
 import pytest
+import tyro
 
 from benchmarks import learning
-from benchmarks.learning import METHODS, TUNING_SEED, Study, compute_to, finished, table, write
+from benchmarks.learning import (
+    METHODS,
+    TUNING_SEED,
+    WORLDS,
+    Study,
+    compute_to,
+    finished,
+    table,
+    write,
+)
 from sandboxgym_learners import jobs
+from sandboxgym_learners.config import TrainConfig
 from sandboxgym_learners.report.load import load_run
 from tests.learners.run_fixtures import make_run
 
@@ -116,6 +127,18 @@ def test_a_success_that_is_never_reached_is_told_from_one_that_is(study):
     assert 0 < compute_to(runs, end - 0.05) <= 41000
 
 
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_the_real_training_knows_the_options_of_every_method(tmp_path, world, method):
+    study = Study(tmp_path, [world], [method], [1e-3], 1, None)
+    job = study.job(world, method, 1e-3, 0)
+    config = tyro.cli(TrainConfig, args=job.command()[3:])
+    assert config.algo == METHODS[method]["algo"]
+    assert config.learning.rate == 1e-3
+    assert config.budget == WORLDS[world].compute
+
+
+@pytest.mark.slow
 def test_the_real_training_takes_every_method(tmp_path, monkeypatch):
     small = {
         "cloning.steps": 1,
