@@ -73,6 +73,8 @@ class Workers:
         cdp = self._connection.session(params["sessionId"], target["targetId"])
         cdp.on("Runtime.bindingCalled", self._reported)
         starting = asyncio.ensure_future(self._start(cdp, target["url"]))
+        # One that was ended meanwhile has nobody who asks for its error, unless `step` still does.
+        starting.add_done_callback(lambda done: done.cancelled() or done.exception())
         starting.add_done_callback(lambda _: self._runs(target["targetId"]))
         self._all.append(_Worker(cdp, starting))
 
