@@ -12,16 +12,14 @@ every value is 0 and the advantage of a decision is what followed it.
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from sandboxgym_learners.config import CriticConfig
-from sandboxgym_learners.policy import Policy, batches
+from sandboxgym_learners.policy import Policy, batches, minibatches
 from sandboxgym_learners.tree import Group, Step
 
 
@@ -69,7 +67,12 @@ class Critic:
         prompts, places = self._prompts(steps)
         old = torch.tensor([step.value for step in steps])
         targets = old + torch.tensor([step.advantage for step in steps])
-        for chosen in self._minibatches(len(steps)):
+        for chosen in minibatches(
+            len(steps),
+            parts=self.config.minibatches,
+            epochs=self.config.epochs,
+            seed=(self.seed, self.updates),
+        ):
             self.optimiser.zero_grad()
             for batch in batches([len(prompts[places[i]]) for i in chosen]):
                 picked = [chosen[i] for i in batch]
@@ -93,14 +96,6 @@ class Critic:
             return loss
         near = old + (values - old).clamp(-self.config.clip, self.config.clip)
         return torch.maximum(loss, (near - targets).square())
-
-    def _minibatches(self, count: int) -> Iterator[list[int]]:
-        """Indices of decisions, a new order in every pass."""
-        dice = np.random.default_rng((self.seed, self.updates))
-        size = math.ceil(count / self.config.minibatches)
-        for _ in range(self.config.epochs):
-            order = dice.permutation(count).tolist()
-            yield from (order[start : start + size] for start in range(0, count, size))
 
     def _prompts(self, steps: Sequence[Step]) -> tuple[list[Sequence[int]], list[int]]:
         """The different prompts in tokens, and which of them each step has."""

@@ -15,19 +15,17 @@ for all. Source: PPO (Schulman et al. 2017).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from sandboxgym_learners.algorithms import Schedule
 from sandboxgym_learners.config import LearningConfig
 from sandboxgym_learners.divergence import DivergenceError
-from sandboxgym_learners.policy import Policy, Taken, batches
+from sandboxgym_learners.policy import Policy, Taken, batches, minibatches
 from sandboxgym_learners.tree import Group, Step
 
 
@@ -102,19 +100,16 @@ class Learner:
         decisions = self._decisions([step for tree in trees for step in tree.steps()])
         count = len(decisions.taken)
         norms = []
-        for chosen in self._minibatches(count):
+        for chosen in minibatches(
+            count,
+            parts=self.schedule.minibatches,
+            epochs=self.schedule.epochs,
+            seed=(self.seed, self.updates),
+        ):
             gradient = self._gradient(decisions, chosen) * (count / len(chosen) / len(trees))
             norms.append(gradient.norm().item())
             self._step(gradient)
         return GradientStatistics(norms[0] if norms else 0.0, None)
-
-    def _minibatches(self, count: int) -> Iterator[list[int]]:
-        """Indices of decisions, a new order in every pass."""
-        dice = np.random.default_rng((self.seed, self.updates))
-        size = max(1, math.ceil(count / self.schedule.minibatches))
-        for _ in range(self.schedule.epochs):
-            order = dice.permutation(count).tolist()
-            yield from (order[start : start + size] for start in range(0, count, size))
 
     def _gradient_of_trees(self, trees: Sequence[_Decisions]) -> tuple[GradientStatistics, Tensor]:
         """The mean over trees of their gradients, and how far they lie apart."""

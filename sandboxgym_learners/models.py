@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from sandboxgym_learners.chat import SYSTEM, Style, end_tokens
 from sandboxgym_learners.config import ConfigError, PolicyConfig
@@ -18,7 +18,7 @@ from sandboxgym_learners.engines.huggingface import HuggingFaceEngine
 from sandboxgym_learners.engines.vllm import VLLMEngine
 from sandboxgym_learners.lora import add_adapter, load_adapter, recompute_activations
 from sandboxgym_learners.policy import Policy, PolicyError
-from sandboxgym_learners.scoring import ScoringPolicy, tiny_model
+from sandboxgym_learners.scoring import ScoringPolicy, pretrained, tiny_model
 from sandboxgym_learners.smollm import smollm2
 from sandboxgym_learners.tokenizer import build_tokenizer, byte_tokenizer
 from sandboxgym_learners.writing import WritingConfig, WritingPolicy
@@ -63,15 +63,12 @@ def saved_policy(folder: Path, config: PolicyConfig, style: Style) -> Policy:
 
 def _loaded(name: str) -> tuple[Any, Any]:
     try:
-        model = AutoModelForCausalLM.from_pretrained(name)
-        # What tokenizer.json says; AutoTokenizer may rebuild another one from the model's type.
-        tokenizer = PreTrainedTokenizerFast.from_pretrained(name)
+        return pretrained(name)
     except (OSError, ValueError) as error:
         here = "a folder that holds no whole model" if Path(name).is_dir() else "no folder here"
         raise PolicyError(
             f"{name!r} is {here}, and no model that transformers could get by that name: {error}"
         ) from error
-    return model, tokenizer
 
 
 def _frozen(model: Any, config: PolicyConfig) -> Any:
@@ -94,17 +91,15 @@ def _acting(model: Any, tokenizer: Any, config: PolicyConfig, style: Style, base
         config.entropy,
         config.likely_tokens,
     )
-    engine = _engine(model, tokenizer, config, base)
+    engine = _engine(model, tokenizer, config, base, mixed=mixed)
     return WritingPolicy(
         model, tokenizer, engine, writing, mixed=mixed, recomputes=config.checkpointing
     )
 
 
-def _engine(model: Any, tokenizer: Any, config: PolicyConfig, base: str) -> Engine:
+def _engine(model: Any, tokenizer: Any, config: PolicyConfig, base: str, *, mixed: bool) -> Engine:
     if config.engine == "huggingface":
-        ends = end_tokens(model, tokenizer)
-        mixed = config.precision != "float32"
-        return HuggingFaceEngine(model, ends=ends, mixed=mixed)
+        return HuggingFaceEngine(model, ends=end_tokens(model, tokenizer), mixed=mixed)
     if not config.lora or not base:
         raise ConfigError(
             "policy.engine=vllm takes adapters from the learner: it needs policy.lora, and a "

@@ -10,6 +10,7 @@ learner later asks for the probabilities of what was drawn, with a gradient.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -164,7 +165,7 @@ class Policy(ABC):
         output = self.forward(
             input_ids=tokens.to(self.model.device),
             attention_mask=there.to(self.model.device),
-            position_ids=(there.cumsum(1) - 1).clamp(min=0).to(self.model.device),
+            position_ids=positions(there).to(self.model.device),
             use_cache=False,
             output_hidden_states=True,
             logits_to_keep=1,
@@ -230,6 +231,11 @@ def left_padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor
     return tokens, there
 
 
+def positions(there: Tensor) -> Tensor:
+    """The place of every token in its row, filling not counted; 0 for filling in front."""
+    return (there.cumsum(1) - 1).clamp(min=0)
+
+
 def batches(lengths: Sequence[int], *, tokens: int | None = None) -> Iterator[list[int]]:
     """Indices in batches of similar length, each within so many tokens (`BATCH_TOKENS`)."""
     limit = BATCH_TOKENS if tokens is None else tokens
@@ -241,6 +247,17 @@ def batches(lengths: Sequence[int], *, tokens: int | None = None) -> Iterator[li
         batch.append(i)
     if batch:
         yield batch
+
+
+def minibatches(
+    count: int, *, parts: int, epochs: int, seed: tuple[int, int]
+) -> Iterator[list[int]]:
+    """Indices of decisions in so many parts a pass, in a new order in every pass."""
+    dice = np.random.default_rng(seed)
+    size = max(1, math.ceil(count / parts))
+    for _ in range(epochs):
+        order = dice.permutation(count).tolist()
+        yield from (order[start : start + size] for start in range(0, count, size))
 
 
 def entropy(log_probs: NDArray[np.float64]) -> float:

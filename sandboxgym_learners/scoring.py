@@ -124,6 +124,13 @@ def tiny_model(tokenizer: Any, *, seed: int, width: int = 64, layers: int = 2) -
         return Qwen2ForCausalLM(config)
 
 
+def pretrained(name: str | Path) -> tuple[Any, Any]:
+    """A model and its tokenizer as transformers know them, by a name or from a folder."""
+    model = AutoModelForCausalLM.from_pretrained(name)
+    # What tokenizer.json says; AutoTokenizer may rebuild another one from the model's type.
+    return model, PreTrainedTokenizerFast.from_pretrained(name)
+
+
 class Choice(NamedTuple):
     """A query in tokens, and which of its commands was chosen."""
 
@@ -170,9 +177,7 @@ class ScoringPolicy(Policy):
     def load(cls, folder: str | Path) -> ScoringPolicy:
         """Load a model and its tokenizer in the format of transformers."""
         try:
-            model = AutoModelForCausalLM.from_pretrained(folder)
-            # What tokenizer.json says; AutoTokenizer may rebuild another one from the model's type.
-            tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+            model, tokenizer = pretrained(folder)
         except (OSError, ValueError) as error:
             raise PolicyError(f"no causal language model could be loaded: {error}") from error
         return cls(model, tokenizer)

@@ -78,7 +78,7 @@ class Trainer:
                 config.out, last_update=state["update"], tensorboard=config.tensorboard
             )
             write_config(config.out, described)  # its budget may be another one
-            self._build(load_policy(config.out / "start", config.policy, config.world.face.style))
+            self._build(self._saved_start())
             self._load(state)
         else:
             self.log = RunLog.create(
@@ -137,11 +137,7 @@ class Trainer:
     def _build(self, policy: Policy) -> None:
         """Make everything that works with the policy, which must be the one of the start."""
         config = self.config
-        reference = (
-            load_policy(config.out / "start", config.policy, config.world.face.style)
-            if config.learning.kl
-            else None
-        )
+        reference = self._saved_start() if config.learning.kl else None
         self.policy = policy
         self.critic = (
             Critic(policy, config.critic, seed=config.seed) if config.algorithm.critic else None
@@ -151,6 +147,11 @@ class Trainer:
         )
         self.collector = self._collector(policy, config.world.make_train)
         self.evaluator = self._collector(policy, config.world.make_held_out)
+
+    def _saved_start(self) -> Policy:
+        """The policy before the first update, as this run has saved it."""
+        config = self.config
+        return load_policy(config.out / "start", config.policy, config.world.face.style)
 
     def _collector(self, policy: Policy, make: Callable[[], TextEnv]) -> Collector:
         world = self.config.world

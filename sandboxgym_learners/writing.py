@@ -27,7 +27,15 @@ from torch import Tensor
 
 from sandboxgym_learners.chat import COMMAND, action_in, chat_tokens
 from sandboxgym_learners.engines import Engine
-from sandboxgym_learners.policy import Act, Judgement, Outlook, Policy, Query, left_padded
+from sandboxgym_learners.policy import (
+    Act,
+    Judgement,
+    Outlook,
+    Policy,
+    Query,
+    left_padded,
+    positions,
+)
 from sandboxgym_learners.tree import Step
 
 
@@ -137,7 +145,7 @@ class WritingPolicy(Policy):
         logits = self.forward(
             input_ids=torch.cat([prompts, written], dim=1).to(device),
             attention_mask=there.to(device),
-            position_ids=(there.cumsum(1) - 1).clamp(min=0).to(device),
+            position_ids=positions(there).to(device),
             use_cache=False,
             logits_to_keep=longest + 1,
         ).logits[:, :-1]

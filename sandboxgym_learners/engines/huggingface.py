@@ -18,7 +18,7 @@ from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from sandboxgym_learners.engines import Reading, Written
-from sandboxgym_learners.policy import batches, left_padded, mixing
+from sandboxgym_learners.policy import batches, left_padded, mixing, positions
 
 
 class _Batch(NamedTuple):
@@ -107,7 +107,7 @@ class HuggingFaceEngine:
         for chosen in batches([len(prompt) for prompt in prompts], tokens=self.batch_tokens):
             tokens, there = left_padded([prompts[i] for i in chosen], self.pad)
             cache = DynamicCache()
-            logits = self._forward(tokens, there, (there.cumsum(1) - 1).clamp(min=0), cache)
+            logits = self._forward(tokens, there, positions(there), cache)
             batch = _Batch(cache, there, logits)
             entropies = _entropies(torch.log_softmax(logits, dim=-1)).tolist()
             for row, i in enumerate(chosen):

@@ -14,6 +14,7 @@ counts ratios from those that were recorded here.
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,9 @@ class VLLMEngine:
         folder = self._adapters / f"{self._version:06d}"
         self._model.save_pretrained(folder)
         self._adapter = self._lora_request(folder.name, self._version, str(folder))
-        _forget(self._adapters / f"{self._version - 2:06d}")
+        forgotten = self._adapters / f"{self._version - 2:06d}"
+        if forgotten.is_dir():
+            shutil.rmtree(forgotten)
 
     def _request(self, generator: np.random.Generator | None, limit: int) -> Any:
         if generator is None:
@@ -139,10 +142,3 @@ def _entropy(chances: Sequence[float]) -> float:
     """Of a distribution whose most likely outcomes are known; the rest counts as one. Too low."""
     rest = 1 - sum(chances)
     return -sum(p * math.log(p) for p in [*chances, rest] if p > 0)
-
-
-def _forget(folder: Path) -> None:
-    if folder.is_dir():
-        for path in folder.iterdir():
-            path.unlink()
-        folder.rmdir()

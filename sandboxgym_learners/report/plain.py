@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sandboxgym.core.characters import whole
+
 
 def plain(data: Any) -> Any:
-    """The same without half characters; numbers that are not finite become null."""
+    """The same without half characters, which make some browsers crash.
+
+    Numbers that are not finite become null.
+    """
     if isinstance(data, dict):
         return {whole(str(key)): plain(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
@@ -15,8 +20,3 @@ def plain(data: Any) -> Any:
     if isinstance(data, float) and not math.isfinite(data):
         return None
     return whole(data) if isinstance(data, str) else data
-
-
-def whole(text: str) -> str:
-    """Replace lone surrogates, which are no characters and make some browsers crash."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

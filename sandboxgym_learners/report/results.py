@@ -114,7 +114,7 @@ def costs(groups: Groups) -> list[Cost]:
 
 def _row(algo: str, runs: Sequence[Run], end: float) -> Row:
     evaluations = [points for run in runs if (points := run.points("eval_success")).x]
-    products = [statistics.fmean(known) for run in runs if (known := _variance_times_cost(run))]
+    products = [statistics.fmean(known) for run in runs if (known := variance_times_cost(run))]
     last = [run.updates[-1] for run in runs if run.updates]
     return Row(
         algo=algo,
@@ -133,7 +133,8 @@ def _row(algo: str, runs: Sequence[Run], end: float) -> Row:
     )
 
 
-def _variance_times_cost(run: Run) -> list[float]:
+def variance_times_cost(run: Run) -> list[float]:
+    """Gradient variance times what a tree cost, of every update where both are known."""
     products = [
         (row.compute, row.grad_variance * row.grad_cost)
         for row in run.updates

@@ -19,8 +19,8 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar
 
+from sandboxgym.core.characters import whole
 from sandboxgym_learners.report.load import SavedTree
-from sandboxgym_learners.report.plain import whole
 from sandboxgym_learners.tree import Group, Segment, Step
 
 K = TypeVar("K", str, tuple[int, ...])

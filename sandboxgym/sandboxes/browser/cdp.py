@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from sandboxgym.core.characters import whole
 from sandboxgym.sandboxes.browser.errors import BrowserLostError, ProtocolError, TargetGoneError
 
 Handler = Callable[[dict[str, Any]], None]
@@ -142,8 +143,7 @@ class Connection:
             return self._decode(line)
         except msgspec.DecodeError:  # pages may have halves of characters, which no text can hold
             halves = json.dumps(json.loads(line), ensure_ascii=False)
-            whole = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return self._decode(whole.encode())
+            return self._decode(whole(halves).encode())
 
     def _receive(self, message: dict[str, Any]) -> None:
         if "id" in message:
