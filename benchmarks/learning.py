@@ -24,11 +24,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sandboxgym_learners import demo
 from sandboxgym_learners.jobs import Job, Setting, train_all
 from sandboxgym_learners.report import write_report
 from sandboxgym_learners.report.curves import Interval, area_under, band, interval
 from sandboxgym_learners.report.load import Run, load_run
 from sandboxgym_learners.report.provenance import commit, machine
+from sandboxgym_learners.report.results import variance_times_cost
 
 METHODS: dict[str, dict[str, Setting]] = {
     "bpo": {"algo": "bpo"},
@@ -59,41 +61,25 @@ class World:
     compute: float
 
 
+_EIGHT_HOUSES = {**demo.SETTINGS, "world.eval-episodes": 4}
+
 WORLDS = {
     "short": World(
         "ALFWorld, eight generated easy houses, 20 steps, evaluated on the houses trained on",
-        {
-            "world.arguments": (
-                "source=synthetic",
-                "difficulty=easy",
-                'task_types=["pick_and_place_simple"]',
-            ),
-            "world.horizon": 20,
-            "world.held-out": ("split=train",),
-            "world.train-tasks": 8,
-            "world.eval-tasks": 8,
-            "world.eval-episodes": 4,
-            "cloning.steps": 120,
-            "cloning.tasks": 300,
-            "tree.per-update": 4,
-            "eval-every": 5,
-        },
+        _EIGHT_HOUSES,
         compute=150_000.0,
     ),
     "long": World(
         "ALFWorld, eight generated houses with a long routine first, 34 steps, evaluated on the "
         "houses trained on",
         {
+            **_EIGHT_HOUSES,
             "world.arguments": (
                 "source=synthetic",
                 "difficulty=long",
                 'task_types=["pick_and_place_simple"]',
             ),
             "world.horizon": 34,
-            "world.held-out": ("split=train",),
-            "world.train-tasks": 8,
-            "world.eval-tasks": 8,
-            "world.eval-episodes": 4,
             "cloning.steps": 60,
             "cloning.tasks": 8,
             "cloning.detour": 0,
@@ -183,8 +169,9 @@ def summary(study: Study, world: str, groups: Mapping[str, Sequence[Run]]) -> di
     if free:
         goal = max(rows[method]["final"]["mean"] for method in free)
         for method, runs in groups.items():
-            rows[method]["updates_to_best_critic_free_final"] = updates_to(runs, goal)
-            rows[method]["compute_to_best_critic_free_final"] = compute_to(runs, goal)
+            reached = compute_to(runs, goal)
+            rows[method]["updates_to_best_critic_free_final"] = updates_by(runs, reached)
+            rows[method]["compute_to_best_critic_free_final"] = reached
     return {
         "describes": WORLDS[world].describes,
         "compute": study.compute or WORLDS[world].compute,
@@ -200,7 +187,7 @@ def summary(study: Study, world: str, groups: Mapping[str, Sequence[Run]]) -> di
 def row(runs: Sequence[Run]) -> dict[str, Any]:
     """One method in one world; intervals hold 90 % of Student's t over seeds."""
     curves = [run.points("eval_success") for run in runs]
-    products = [product for run in runs if (product := variance_times_cost(run)) is not None]
+    products = [statistics.fmean(known) for run in runs if (known := variance_times_cost(run))]
     return {
         "seeds": [run.seed for run in runs],
         "start": asdict(interval([curve.y[0] for curve in curves])),
@@ -221,25 +208,13 @@ def area(run: Run) -> float:
     return area_under(run.points("eval_success"), end=run.budget)
 
 
-def variance_times_cost(run: Run) -> float | None:
-    """Mean over the updates of gradient variance times what a tree costs."""
-    products = [
-        row.grad_variance * row.grad_cost
-        for row in run.updates
-        if row.grad_variance is not None and row.grad_cost is not None
-    ]
-    return statistics.fmean(products) if products else None
-
-
-def updates_to(runs: Sequence[Run], goal: float) -> float | None:
-    """Updates until the mean curve over seeds stays no longer below a success."""
-    counts = [{row.compute: row.update for row in run.updates} for run in runs]
-    reached = compute_to(runs, goal)
-    if reached is None:
+def updates_by(runs: Sequence[Run], compute: float | None) -> float | None:
+    """Mean number of updates that runs had made for so much compute; None for None."""
+    if compute is None:
         return None
     return statistics.fmean(
-        max((update for spent, update in count.items() if spent <= reached), default=0)
-        for count in counts
+        max((row.update for row in run.updates if row.compute <= compute), default=0)
+        for run in runs
     )
 
 
@@ -301,7 +276,7 @@ def write(study: Study, results: Path, command: str) -> bool:
     """Write down what is finished; whether anything is."""
     worlds = {}
     for world in study.worlds:
-        if not all(job.finished() for job in study.tuning() if f"/{world}/" in str(job.folder)):
+        if not all(job.finished() for job in replace(study, worlds=[world]).tuning()):
             continue
         groups = compared(study, world)
         if all(groups.values()):

@@ -20,7 +20,6 @@ import argparse
 import json
 import random
 import statistics
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -34,6 +33,7 @@ from numpy.typing import NDArray
 
 import sandboxgym as sg
 from benchmarks.machine import Stopwatch, describe
+from benchmarks.workloads import BarePlayer
 from sandboxgym.pool import Reset, Restore, Step, Take
 from sandboxgym.pool.messages import Command
 
@@ -385,26 +385,6 @@ class Player:
                 messages=2, restore=len(ended), step=len(lanes) - len(ended), transfer=far
             )
         return count
-
-
-class BarePlayer:
-    """Random commands in environments of this process."""
-
-    def __init__(self, envs: list[gym.Env[Any, Any]]) -> None:
-        self.envs = envs
-        self.dice = random.Random(0)
-        self.infos = [env.reset(seed=number)[1] for number, env in enumerate(envs)]
-
-    def play(self, steps: int) -> float:
-        """Seconds of processor time that one of some steps takes."""
-        start = time.process_time()
-        for number in range(steps):
-            at = number % len(self.envs)
-            command = self.dice.choice(self.infos[at]["admissible_commands"])
-            _, _, terminated, truncated, self.infos[at] = self.envs[at].step(command)
-            if terminated or truncated:
-                self.infos[at] = self.envs[at].reset()[1]
-        return (time.process_time() - start) / steps
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from benchmarks.machine import Stopwatch, describe
 from benchmarks.pool_faults import faults
 from benchmarks.pool_memory import memory
 from benchmarks.pool_trees import WORKLOADS, tree
-from benchmarks.workloads import make_world
+from benchmarks.workloads import BarePlayer, make_world
 from sandboxgym.pool import Restore
 
 CORES = 2
@@ -88,10 +88,9 @@ def steps(args: argparse.Namespace) -> dict[str, Any]:
     envs = sg.ForkableVectorEnv(
         make_world, lanes, autoreset_mode="NextStep", workers=CORES, time_limit=None
     )
-    bare = make_world()
+    bare = BarePlayer([make_world()])
     dice = random.Random(0)
     infos = envs.reset(seed=0)[1]
-    info = bare.reset(seed=0)[1]
     wall, pool_cpu, owner_cpu, bare_cpu = [], [], [], []
     for turn in range(args.rounds + 3):
         watch = Stopwatch()
@@ -99,18 +98,12 @@ def steps(args: argparse.Namespace) -> dict[str, Any]:
             actions = tuple(dice.choice(commands) for commands in infos["admissible_commands"])
             *_, infos = envs.step(actions)
         spent, own, below = watch.read()
-        begun = time.process_time()
-        for _ in range(turns * lanes // 8):
-            action = dice.choice(info["admissible_commands"])
-            _, _, terminated, truncated, info = bare.step(action)
-            if terminated or truncated:
-                info = bare.reset()[1]
-        alone = time.process_time() - begun
+        alone = bare.play(turns * lanes // 8)
         if turn >= 3:  # games and memories are warm by then
             wall.append(turns * lanes / spent)
             pool_cpu.append((own + below) / turns / lanes * 1e6)
             owner_cpu.append(own / turns / lanes * 1e6)
-            bare_cpu.append(alone / (turns * lanes // 8) * 1e6)
+            bare_cpu.append(alone * 1e6)
     envs.close()
     whole, alone = statistics.median(pool_cpu), statistics.median(bare_cpu)
     return {

@@ -1,12 +1,14 @@
 """What the benchmarks of pools run: a household, a repository, a shop in a browser.
 
 Each is a function that makes an environment, and one that says what to do in a lane at some depth:
-the same at each run, another thing in each lane.
+the same at each run, another thing in each lane. `BarePlayer` is what pools are compared with.
 """
 
 from __future__ import annotations
 
+import random
 import re
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +21,26 @@ import sandboxgym as sg
 make_world = partial(
     gym.make, "sandboxgym/ALFWorld-v0", source="synthetic", split="valid_seen", num_games=10
 )
+
+
+class BarePlayer:
+    """Random commands in environments of this process."""
+
+    def __init__(self, envs: list[gym.Env[Any, Any]]) -> None:
+        self.envs = envs
+        self.dice = random.Random(0)
+        self.infos = [env.reset(seed=number)[1] for number, env in enumerate(envs)]
+
+    def play(self, steps: int) -> float:
+        """Seconds of processor time that one of some steps takes."""
+        start = time.process_time()
+        for number in range(steps):
+            at = number % len(self.envs)
+            command = self.dice.choice(self.infos[at]["admissible_commands"])
+            _, _, terminated, truncated, self.infos[at] = self.envs[at].step(command)
+            if terminated or truncated:
+                self.infos[at] = self.envs[at].reset()[1]
+        return (time.process_time() - start) / steps
 
 
 class Workload(NamedTuple):

@@ -16,6 +16,7 @@ import pytest
 
 import sandboxgym as sg
 from tests.mechanisms.process_lab import answer, lab
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,13 +35,6 @@ def descendants(of: int) -> dict[int, str]:
     while more := {pid for pid, (parent, _) in found.items() if parent in below} - below:
         below |= more
     return {pid: found[pid][1] for pid in below - {of}}
-
-
-def wait_until(condition, seconds: float = 30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to that in time"
-        time.sleep(0.02)
 
 
 def alive(pids) -> set[int]:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from sandboxgym.conformance.processes import descendants
 from sandboxgym.core.errors import PoolClosedError
 from sandboxgym.pool import Call, Reset, Restore
 from tests.pool.toys import limited_walk, walk
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,13 +30,6 @@ def below() -> set[int]:
 
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - the folder changes while it is read
-
-
-def wait_until(condition, seconds: float = 30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to that in time"
-        time.sleep(0.02)
 
 
 def gone(pids) -> bool:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 import uuid
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from sandboxgym.pool import Reset, Restore, Step  # noqa: E402
 from sandboxgym.pool.handles import Parcel  # noqa: E402
 from sandboxgym.pool.ray import RayBackend  # noqa: E402
 from tests.pool.toys import Walk, limited_walk, plain, walk  # noqa: E402
+from tests.waiting import wait_until  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 MARK = "SANDBOXGYM_TEST_RAY"
@@ -53,13 +53,6 @@ def of_pools() -> set[int]:
         for pid, line in marked().items()
         if "sandboxgym.pool" in line or line.startswith("ray::Station")
     }
-
-
-def wait_until(condition, seconds: float = 60.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to that in time"
-        time.sleep(0.1)
 
 
 def tried(start):
@@ -86,13 +79,13 @@ def cluster():
     yield cluster
     ray.shutdown()
     cluster.shutdown()
-    wait_until(lambda: not marked())
+    wait_until(lambda: not marked(), seconds=60)
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(cluster):
     yield
-    wait_until(lambda: not of_pools())
+    wait_until(lambda: not of_pools(), seconds=60)
 
 
 class Large(Walk):
@@ -165,7 +158,7 @@ def test_a_snapshot_that_is_lost_with_its_actor_is_made_again(cluster):
         digest = pool.fetch(moment).digest
         for lane in (0, 1):
             ray.kill(pool._crew.posts[lane].link.actor)  # the snapshot's bytes belong to the first
-        wait_until(lambda: pool._crew.backend.contents(moment.blob) is None)
+        wait_until(lambda: pool._crew.backend.contents(moment.blob) is None, seconds=60)
         assert plain(pool.do({2: Restore(moment)})[2][0]) == plain(first[0])
         assert pool.fetch(moment).digest == digest
         assert len(pool.step(dict.fromkeys(pool.lanes, 1), on_error="return")) == 3

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from sandboxgym.sandboxes.browser.errors import (
@@ -13,6 +11,7 @@ from sandboxgym.sandboxes.browser.messages import Request, Response
 from sandboxgym.sandboxes.browser.options import Limits, Options
 from sandboxgym.sandboxes.browser.recording import Replay
 from tests.sandboxes.browser.helpers import html, redirect, script
+from tests.waiting import wait_until
 
 FORM = """<form id=f method=post action=/sent enctype={}><input name=a value='1 é'>
     <textarea name=b>x\ny</textarea></form>"""
@@ -186,10 +185,7 @@ def test_what_a_page_makes_itself_cannot_be_saved_either(drive):
     page = drive({"/": "<a id=a download=x>"})
     page.open()
     page.run("a.href = URL.createObjectURL(new Blob(['x'])); a.click()")
-    for _ in range(100):  # Chromium tells of it when it gets to it
-        if page.session.active.traffic.downloads:
-            break
-        time.sleep(0.05)
+    wait_until(lambda: page.session.active.traffic.downloads, seconds=5)  # Chromium takes its time
     assert page.session.active.traffic.downloads == 1
     assert page.refused == []
 
