@@ -91,6 +91,33 @@
       return Reflect.apply(native, this, [handler, whole > 1 ? whole : 1, ...rest]);
     } }.setTimeout);
   }
+  if (self.requestIdleCallback) {
+    // Chromium finds idle moments by the real clock. Ours lie between two frames, and each look at
+    // what remains of one takes a millisecond of it, so that work in portions ends where it would.
+    const { setTimeout, clearTimeout, IdleDeadline } = self;
+    const timers = new Map();
+    let last = 0;
+    const deadline = () => {
+      let left = 50;
+      return Object.create(IdleDeadline.prototype, {
+        didTimeout: { value: false, enumerable: true },
+        timeRemaining: { value: function timeRemaining() { return left > 0 ? left-- : 0; } },
+      });
+    };
+    replace(self, "requestIdleCallback", { requestIdleCallback(callback) {
+      if (typeof callback !== "function") throw new TypeError("The callback is not a function.");
+      const handle = ++last;
+      timers.set(handle, Reflect.apply(setTimeout, self, [() => {
+        timers.delete(handle);
+        callback(deadline());
+      }, 10]));
+      return handle;
+    } }.requestIdleCallback);
+    replace(self, "cancelIdleCallback", { cancelIdleCallback(handle) {
+      Reflect.apply(clearTimeout, self, [timers.get(handle)]);
+      timers.delete(handle);
+    } }.cancelIdleCallback);
+  }
   if (self.PerformanceTiming) {
     for (const name of Object.keys(PerformanceTiming.prototype)) {
       replaceGetter(PerformanceTiming.prototype, name, function (native) {

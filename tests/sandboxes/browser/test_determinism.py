@@ -251,6 +251,24 @@ def test_observers_and_idle_callbacks_are_the_same(drive):
     )
 
 
+def test_idle_moments_are_virtual(drive):
+    said = twice(
+        drive,
+        """<script>
+        requestIdleCallback(function (deadline) {
+            say(performance.now(), deadline instanceof IdleDeadline, deadline.didTimeout)
+            let portions = 0
+            while (deadline.timeRemaining() > 0) portions++
+            say(portions)
+            requestIdleCallback(() => say('again', performance.now()), { timeout: 5000 })
+        })
+        cancelIdleCallback(requestIdleCallback(() => say('cancelled')))
+        try { requestIdleCallback(7) } catch (error) { say(error.name) }
+        </script>""",
+    )
+    assert said == [["TypeError"], [10, True, False], [50], ["again", 20]]
+
+
 LOADING = """<script>
     const when = what => say(what, performance.now(), Date.now())
     requestAnimationFrame(() => { when('frame'); requestAnimationFrame(() => when('frame 2')) })
