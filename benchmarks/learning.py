@@ -2,7 +2,7 @@
 
     python -m benchmarks.learning --budget 120 --out benchmarks/out/learning --results docs/results
 
-First every method is tuned in every world: the same learning rates, one run each, with a seed that
+First every method is tuned in every world: as many learning rates, one run each, with a seed that
 is used for nothing else; the rate with the largest area under its success curve is taken. Then
 seeds are trained in rounds, so that all methods have the same number whenever it stops. All runs
 have the same budget of compute: environment steps, and generated tokens at their price.
@@ -32,18 +32,42 @@ from sandboxgym_learners.report.load import Run, load_run
 from sandboxgym_learners.report.provenance import commit, machine
 from sandboxgym_learners.report.results import variance_times_cost
 
-METHODS: dict[str, dict[str, Setting]] = {
-    "bpo": {"algo": "bpo"},
-    "bpo-adaptive": {"algo": "bpo", "tree.branching": "adaptive"},
-    "rloo": {"algo": "rloo", "tree.roots": 8},
-    "grpo": {"algo": "grpo", "tree.roots": 8},
-    "ppo": {"algo": "ppo"},
-    "vineppo": {"algo": "vineppo"},
-}
-"""What tells the methods apart. All else, the tuning included, is the same for all."""
-
-RATES = (3e-4, 1e-3, 3e-3)
+RATES = (5e-4, 1e-3, 2e-3)
 TUNING_SEED = 1000
+
+
+@dataclass(frozen=True)
+class Method:
+    """What tells a method from the others; all else is the same for all.
+
+    Attributes:
+        settings: Options of the training.
+        rates: Learning rates to choose from, as many for every method.
+    """
+
+    settings: Mapping[str, Setting]
+    rates: Sequence[float] = RATES
+
+
+_BPO: dict[str, Setting] = {"algo": "bpo", "tree.quantile": 0.9, "credit.mix": 0.7}
+
+METHODS = {
+    "bpo": Method(_BPO),
+    "bpo-adaptive": Method({**_BPO, "tree.branching": "adaptive"}),
+    "rloo": Method({"algo": "rloo", "tree.roots": 8}),
+    "grpo": Method({"algo": "grpo", "tree.roots": 8}),
+    "vineppo": Method({"algo": "vineppo"}),
+    "ppo": Method(
+        {
+            "algo": "ppo",
+            "tree.roots": 6,
+            "learning.epochs": 2,
+            "learning.minibatches": 3,
+            "critic.epochs": 2,
+        },
+        rates=(1e-4, 3e-4, 1e-3),  # it takes six steps an update, the others one
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +85,16 @@ class World:
     compute: float
 
 
-_EIGHT_HOUSES = {**demo.SETTINGS, "world.eval-episodes": 4}
+_EIGHT_HOUSES: dict[str, Setting] = {
+    **demo.SETTINGS,
+    "world.eval-episodes": 8,
+    "eval-every": 12,
+    "policy.width": 32,
+    "prompt.actions": 4,
+    "tree.per-update": 2,
+    "learning.warmup": 5,
+}
+"""A model and prompts small enough for hundreds of updates in minutes."""
 
 WORLDS = {
     "short": World(
@@ -80,13 +113,11 @@ WORLDS = {
                 'task_types=["pick_and_place_simple"]',
             ),
             "world.horizon": 34,
-            "cloning.steps": 60,
+            "cloning.steps": 150,
             "cloning.tasks": 8,
             "cloning.detour": 0,
-            "tree.per-update": 3,
-            "eval-every": 8,
         },
-        compute=150_000.0,
+        compute=400_000.0,
     ),
 }
 
@@ -98,13 +129,17 @@ class Study:
     out: Path
     worlds: Sequence[str]
     methods: Sequence[str]
-    rates: Sequence[float]
+    rates: Sequence[float] | None
     seeds: int
     compute: float | None
 
+    def rates_of(self, method: str) -> Sequence[float]:
+        """The learning rates that a method is tuned over."""
+        return self.rates or METHODS[method].rates
+
     def job(self, world: str, method: str, rate: float, seed: int) -> Job:
         """One training run."""
-        settings = {**WORLDS[world].settings, **METHODS[method], "learning.rate": rate}
+        settings = {**WORLDS[world].settings, **METHODS[method].settings, "learning.rate": rate}
         return Job(
             name=f"{world} {method} {rate:g}",
             folder=self.out / world / method / f"rate-{rate:g}" / f"seed-{seed}",
@@ -118,13 +153,13 @@ class Study:
         return [
             self.job(world, method, rate, TUNING_SEED)
             for world in self.worlds
-            for rate in self.rates
             for method in self.methods
+            for rate in self.rates_of(method)
         ]
 
     def best_rate(self, world: str, method: str) -> float:
         """The rate whose tuning run has the largest area under its success curve."""
-        return max(self.rates, key=lambda rate: self.tuned_area(world, method, rate))
+        return max(self.rates_of(method), key=lambda rate: self.tuned_area(world, method, rate))
 
     def tuned_area(self, world: str, method: str, rate: float) -> float:
         """Mean success of a tuning run over its compute."""
@@ -177,7 +212,10 @@ def summary(study: Study, world: str, groups: Mapping[str, Sequence[Run]]) -> di
         "compute": study.compute or WORLDS[world].compute,
         "rates": {method: study.best_rate(world, method) for method in groups},
         "tuning": {
-            method: {f"{rate:g}": study.tuned_area(world, method, rate) for rate in study.rates}
+            method: {
+                f"{rate:g}": study.tuned_area(world, method, rate)
+                for rate in study.rates_of(method)
+            }
             for method in groups
         },
         "methods": rows,
@@ -304,7 +342,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, default=Path("docs/results"))
     parser.add_argument("--worlds", nargs="+", choices=list(WORLDS), default=list(WORLDS))
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--rates", nargs="+", type=float, default=list(RATES))
+    parser.add_argument("--rates", nargs="+", type=float, help="instead of each method's own")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--at-once", type=int, default=2, help="runs at the same time")
     return parser.parse_args(given)

@@ -174,7 +174,8 @@ def _ended_at_the_end(running: list[tuple[Job, subprocess.Popen[bytes]]]) -> Ite
 def _progress(jobs: Sequence[Job]) -> Any:
     bar = "{percentage:3.0f}% |{bar}| {elapsed} < {remaining}{postfix}"
     begun = sum(job.progress() for job in jobs)
-    return tqdm(total=len(jobs), initial=begun, bar_format=bar)
+    often = 0.1 if sys.stderr.isatty() else 30.0
+    return tqdm(total=len(jobs), initial=begun, bar_format=bar, mininterval=often)
 
 
 def _show(bar: Any, jobs: Sequence[Job], running: Sequence[tuple[Job, Any]]) -> None:
@@ -183,5 +184,6 @@ def _show(bar: Any, jobs: Sequence[Job], running: Sequence[tuple[Job, Any]]) -> 
     finished = sum(job.finished() for job in jobs)
     names = ", ".join(f"{job.name} {job.seed}" for job, _ in running)
     bar.set_postfix_str(
-        f"{finished} of {len(jobs)} runs done" + (f", now {names}" if names else "")
+        f"{finished} of {len(jobs)} runs done" + (f", now {names}" if names else ""),
+        refresh=sys.stderr.isatty(),
     )

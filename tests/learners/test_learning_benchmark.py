@@ -36,14 +36,14 @@ def study(tmp_path):
 def invent(study: Study, method: str, rate: float, seed: int, **options) -> None:
     """Write a run as training would, with the place and budget that the study gives it."""
     job = study.job("short", method, rate, seed)
-    algo = str(METHODS[method]["algo"])
+    algo = str(METHODS[method].settings["algo"])
     make_run(job.folder, algo, seed, config={"budget": job.budget}, **options)
 
 
 def tune(study: Study) -> None:
     """Tuning runs in which bpo learns with the small rate and rloo with the large one."""
     for method, good in (("bpo", 1e-3), ("rloo", 1e-2)):
-        for rate in study.rates:
+        for rate in study.rates_of(method):
             invent(study, method, rate, TUNING_SEED, skill=0.5 if rate == good else 0.0)
 
 
@@ -133,7 +133,7 @@ def test_the_real_training_knows_the_options_of_every_method(tmp_path, world, me
     study = Study(tmp_path, [world], [method], [1e-3], 1, None)
     job = study.job(world, method, 1e-3, 0)
     config = tyro.cli(TrainConfig, args=job.command()[3:])
-    assert config.algo == METHODS[method]["algo"]
+    assert config.algo == METHODS[method].settings["algo"]
     assert config.learning.rate == 1e-3
     assert config.budget == WORLDS[world].compute
 
