@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from benchmarks.workloads import press, repository, shop
 from sandboxgym.conformance import processes
 
 
-def memory(args: argparse.Namespace) -> dict[str, Any]:
+def memory(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     """64 live forks of a repository, and 16 of a browser, each with something of its own."""
-    kinds = {"repo": repositories, "browser": browsers}
-    return {name: kind() for name, kind in kinds.items() if args.env in (None, name)}
+    if args.env in (None, "repo"):
+        yield "memory.repo", repositories()
+    if args.env in (None, "browser"):
+        for workers in (1, 2):
+            yield f"memory.browser.workers_{workers}", browsers(workers)
 
 
 def repositories() -> dict[str, Any]:
@@ -35,24 +39,21 @@ def repositories() -> dict[str, Any]:
             return {**taken(lanes, spent), "right": right}
 
 
-def browsers() -> dict[str, Any]:
+def browsers(workers: int) -> dict[str, Any]:
     """Each ten clicks deep in a shop, and three more of its own."""
-    found = {}
-    for workers in (1, 2):
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            sg.ForkPool(shop(Path(folder)).make, 16, workers=workers) as pool,
-        ):
-            pool.reset(0, seed=0)
-            for depth in range(10):
-                pool.step({0: press(pool, 0, depth)})
-            start = time.perf_counter()
-            lanes = [0, *pool.branch(0, 15)]
-            spent = time.perf_counter() - start
-            for depth in range(3):
-                pool.step({lane: press(pool, lane, depth) for lane in lanes})
-            found[f"workers_{workers}"] = taken(lanes, spent)
-    return found
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sg.ForkPool(shop(Path(folder)).make, 16, workers=workers) as pool,
+    ):
+        pool.reset(0, seed=0)
+        for depth in range(10):
+            pool.step({0: press(pool, 0, depth)})
+        start = time.perf_counter()
+        lanes = [0, *pool.branch(0, 15)]
+        spent = time.perf_counter() - start
+        for depth in range(3):
+            pool.step({lane: press(pool, lane, depth) for lane in lanes})
+        return taken(lanes, spent)
 
 
 def taken(lanes: list[int], spent: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ DEPTH, MEMBERS, BRANCHES = 25, 4, (5, 10, 15, 20)
 WORKLOADS = {"alfworld": household, "repo": repository, "browser": shop}
 
 
-def tree(args: argparse.Namespace) -> dict[str, Any]:
+def tree(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     """A backbone with branch points against as many independent episodes as the tree has leaves."""
-    kinds = [args.env] if args.env else WORKLOADS
-    return {kind: compare_tree(kind, args.rounds) for kind in kinds}
+    for kind in [args.env] if args.env else WORKLOADS:
+        yield f"tree.{kind}", compare_tree(kind, args.rounds)
 
 
 def compare_tree(kind: str, rounds: int) -> dict[str, Any]:
