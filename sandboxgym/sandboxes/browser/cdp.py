@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +82,7 @@ class Connection:
         lost: Whether the browser is gone.
         drawing: The frame that was asked for last, of whichever page.
         last_used: When the last command was written, in the loop's time.
+        epoch_s: Seconds from 1970 to the zero of its monotonic clock, as it reckons them.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.WriteTransport) -> None:
@@ -95,6 +97,7 @@ class Connection:
         self.lost = False
         self.drawing: asyncio.Future[dict[str, Any]] | None = None
         self.last_used = 0.0
+        self.epoch_s = time.time() - time.monotonic()  # once, as Chromium does
         self.reading = asyncio.ensure_future(self._read())
 
     def session(self, session_id: str, target_id: str) -> CDPSession:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -273,7 +274,10 @@ class Tab:
     async def mouse(self, kind: str, x: float, y: float, **params: Any) -> None:
         """`Input.dispatchMouseEvent`. What a wheel does comes with the next frames."""
         self.pointer = [x, y]
-        done = self.cdp.post("Input.dispatchMouseEvent", type=kind, x=x, y=y, **params)
+        at = self._input_time()
+        done = self.cdp.post(
+            "Input.dispatchMouseEvent", type=kind, x=x, y=y, timestamp=at, **params
+        )
         if kind in ("mouseMoved", "mouseWheel"):
             # Chromium keeps moves and wheels for the next frame, but passes them on before any
             # other event: here the release of no button, which pages do not see.
@@ -285,13 +289,25 @@ class Tab:
                 button="none",
                 buttons=params.get("buttons", 0),
                 clickCount=0,
+                timestamp=at,
             )
         if kind != "mouseWheel":
             await done
 
     async def key(self, kind: str, **params: Any) -> None:
         """`Input.dispatchKeyEvent`."""
-        await self.cdp.send("Input.dispatchKeyEvent", type=kind, **params)
+        at = self._input_time()
+        await self.cdp.send("Input.dispatchKeyEvent", type=kind, timestamp=at, **params)
+
+    def _input_time(self) -> float:
+        """When an input of this moment is said to happen, in seconds since 1970.
+
+        Chromium would take the real time. That may be before the document began, where a page went
+        on by itself and time has passed faster than it does: and Chromium ends a page that changes
+        its address and its content for a click from before it began. Pages see none of these times.
+        """
+        virtual = self.clock.ticks(self.clock.now) / 1e3
+        return self.cdp.connection.epoch_s + max(virtual, time.monotonic())
 
     async def close_picker(self) -> None:
         """Wait until the page has done what it was told before, and close what lies over it.

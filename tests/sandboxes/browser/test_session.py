@@ -276,3 +276,22 @@ def test_a_page_may_go_in_the_middle_of_a_click(drive):
     loop.run(page.session.perform(None, close_then_click), 60)
     assert page.title == "home"
     assert page.session.tabs == [page.session.active]
+
+
+def test_a_click_is_never_from_before_the_document_began(drive):
+    page = drive(
+        {
+            "/": "<style>a { position: fixed; inset: 0 }</style><a href=/app>app</a>",
+            "/app": """<title>app</title><body><script>
+                onclick = () => {
+                    history.pushState(null, '', '/app/notes')
+                    document.body.innerHTML = '<h1>Notes of all that was</h1>'
+                }</script>""",
+        }
+    )
+    page.open()
+    page.wait(10_000)  # in no time: the real clock stays behind
+    page.click(50, 50)
+    page.click(50, 50)
+    page.wait(100)
+    assert (page.url, page.title) == ("https://site.test/app/notes", "app")
