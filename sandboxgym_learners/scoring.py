@@ -194,13 +194,15 @@ class ScoringPolicy(Policy):
         return encoded
 
     def consider(self, queries: Sequence[Query]) -> list[Outlook]:
-        """Score the commands of every query."""
-        encoded = self.encode(queries)
+        """Score the commands of every query; of equal ones, as siblings often have, once."""
+        different = list(dict.fromkeys(queries))
+        encoded = self.encode(different)
         self.forward_tokens += sum(item.length for item in encoded)
-        return [
-            Outlook(query, entropy(log_probs), "commands", log_probs)
-            for query, log_probs in zip(queries, self.decide(encoded), strict=True)
-        ]
+        known = {
+            query: Outlook(query, entropy(log_probs), "commands", log_probs)
+            for query, log_probs in zip(different, self.decide(encoded), strict=True)
+        }
+        return [known[query] for query in queries]
 
     def draw(
         self, outlooks: Sequence[Outlook], generators: Sequence[np.random.Generator]
@@ -215,13 +217,20 @@ class ScoringPolicy(Policy):
         return acts
 
     def recall(self, steps: Sequence[Step]) -> list[Choice]:
-        """Decisions of a tree, in tokens."""
-        encoded = self.encode([Query(step.prompt, step.candidates) for step in steps])
-        return [Choice(item, step.choice) for item, step in zip(encoded, steps, strict=True)]
+        """Decisions of a tree, in tokens; equal queries are one object."""
+        queries = [Query(step.prompt, step.candidates) for step in steps]
+        different = list(dict.fromkeys(queries))
+        encoded = dict(zip(different, self.encode(different), strict=True))
+        return [
+            Choice(encoded[query], step.choice) for query, step in zip(queries, steps, strict=True)
+        ]
 
     def judge(self, taken: Sequence[Choice]) -> Judgement:
         """The log π of what was chosen, and of all that could have been."""
-        rows = self.log_probs([choice.encoded for choice in taken])
+        different = {id(choice.encoded): choice.encoded for choice in taken}
+        places = {key: place for place, key in enumerate(different)}
+        each = [places[id(choice.encoded)] for choice in taken]
+        rows = self.log_probs(list(different.values()))[each]
         picked = torch.tensor([[choice.chosen] for choice in taken], device=rows.device)
         safe = rows.masked_fill(~torch.isfinite(rows), 0.0)
         spread = -torch.where(torch.isfinite(rows), safe.exp() * safe, 0.0).sum(1)

@@ -6,6 +6,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 from sandboxgym_learners.policy import PolicyError, Query, batches, entropy
 from sandboxgym_learners.scoring import ScoringPolicy, Trie
 from sandboxgym_learners.tokenizer import build_tokenizer
+from sandboxgym_learners.tree import Step
 
 QUERIES = [
     Query("Task: put the red ball on shelf 3.", ("look", "go to shelf 1", "go to shelf 2")),
@@ -179,3 +180,35 @@ def test_features_are_the_hidden_state_at_the_end_of_each_prompt(any_policy):
         output = any_policy.model(input_ids=torch.tensor([prompt]), output_hidden_states=True)
         torch.testing.assert_close(row, output.hidden_states[-1][0, -1], atol=1e-5, rtol=1e-4)
     assert found.requires_grad
+
+
+def test_equal_queries_are_computed_once(policy):
+    before = policy.forward_tokens
+    alone = policy.consider(QUERIES)
+    once = policy.forward_tokens - before
+    together = policy.consider([*QUERIES, *QUERIES, QUERIES[0]])
+    assert policy.forward_tokens - before == 2 * once
+    for place, outlook in enumerate(together):
+        same = alone[place % len(QUERIES)]
+        assert outlook.query == same.query
+        np.testing.assert_allclose(outlook.state, same.state, atol=1e-6)
+
+
+def test_equal_decisions_have_the_gradient_of_separate_ones(policy):
+    steps = [
+        Step(query.prompt, query.candidates, choice, query.candidates[choice], 0, 0, 0, "", 0)
+        for query in QUERIES
+        for choice in (0, len(query.candidates) - 1, 0)
+    ]
+
+    def gradient(*parts: list[tuple[int, Step]]) -> torch.Tensor:
+        policy.model.zero_grad()
+        for part in parts:
+            found = policy.judge(policy.recall([step for _, step in part]))
+            assert found.log_probs.shape == (len(part), 1)
+            (found.log_probs[:, 0] * torch.tensor([weight for weight, _ in part])).sum().backward()
+        return torch.cat([p.grad.flatten() for p in policy.model.parameters()])
+
+    weighted = list(enumerate(steps, 1))
+    apart = gradient(*([one] for one in weighted))
+    torch.testing.assert_close(gradient(weighted), apart, atol=1e-5, rtol=1e-4)
