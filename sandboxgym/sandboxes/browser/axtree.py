@@ -10,7 +10,7 @@ id; one that leaves the tree and comes back gets a new one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,53 +122,80 @@ def nodes_of(
         owners: The frame that each `<iframe>` shows, by the element's backend node id.
         main_frame: The page's own frame.
     """
-    return list(_Walk(trees, owners).frame(main_frame, 0))
+    return _Walk(trees, owners).nodes(main_frame)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A node of Chromium's that is still to be looked at, where it is met."""
+
+    raw: dict[str, Any]
+    by_id: Mapping[str, dict[str, Any]]  # of its frame
+    depth: int
+    parent_name: str
 
 
 class _Walk:
+    """Through all trees in the order of the text. Pages may nest deeper than Python calls do."""
+
     def __init__(
         self, trees: Mapping[str, Sequence[dict[str, Any]]], owners: Mapping[int, str]
     ) -> None:
         self._trees = trees
         self._owners = owners
+        self._pending: list[_Place] = []  # the next one last
 
-    def frame(self, frame: str, depth: int) -> Iterator[Node]:
+    def nodes(self, frame: str) -> list[Node]:
+        found: list[Node] = []
+        self._enter(frame, 0)
+        while self._pending:
+            node = self._visit(self._pending.pop())
+            if node is not None:
+                found.append(node)
+        return found
+
+    def _enter(self, frame: str, depth: int) -> None:
         tree = self._trees.get(frame, ())
         if tree:
             by_id = {node["nodeId"]: node for node in tree}
-            yield from self._node(tree[0], by_id, depth, parent_name="")
+            self._pending.append(_Place(tree[0], by_id, depth, ""))
 
-    def _node(
-        self, raw: dict[str, Any], by_id: Mapping[str, Any], depth: int, parent_name: str
-    ) -> Iterator[Node]:
+    def _visit(self, place: _Place) -> Node | None:
+        """The line of a node, if it has one; what is below it comes next."""
+        raw, depth = place.raw, place.depth
         role = str(_value(raw, "role"))
         name = str(_value(raw, "name")).strip()
         if role in _LEFT_OUT or depth > MAX_DEPTH:
-            return
-        if role == "StaticText" and (not name or name == parent_name):
-            return  # what it says stands in its parent's line
+            return None
+        if role == "StaticText" and (not name or name == place.parent_name):
+            return None  # what it says stands in its parent's line
         properties = {p["name"]: p["value"].get("value") for p in raw.get("properties", ())}
-        inside = self._inside(raw, by_id, properties)
+        inside = _inside(raw, place.by_id, properties)
         if raw.get("ignored") or (role in _GIVES_WAY and not _interesting(raw, properties, inside)):
-            for child in inside:
-                yield from self._node(child, by_id, depth, parent_name)
-            return
+            self._descend(place, inside, depth, place.parent_name)
+            return None
         backend_id = raw.get("backendDOMNodeId")
         if backend_id is None:  # made by the style sheet, as by `content: "x"`
             backend_id = -int(raw["nodeId"].lstrip("-"))
-        value = str(_value(raw, "value"))
-        yield Node(depth, backend_id, role, name, value, _states(properties))
-        for child in inside:
-            yield from self._node(child, by_id, depth + 1, name)
         if backend_id in self._owners:
-            yield from self.frame(self._owners[backend_id], depth + 1)
+            self._enter(self._owners[backend_id], depth + 1)
+        self._descend(place, inside, depth + 1, name)
+        value = str(_value(raw, "value"))
+        return Node(depth, backend_id, role, name, value, _states(properties))
 
-    def _inside(
-        self, raw: dict[str, Any], by_id: Mapping[str, Any], properties: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
-        if properties.get("editable") == "plaintext":
-            return []  # its text is its value
-        return [by_id[child] for child in raw.get("childIds", ()) if child in by_id]
+    def _descend(
+        self, place: _Place, inside: Sequence[dict[str, Any]], depth: int, name: str
+    ) -> None:
+        below = (_Place(raw, place.by_id, depth, name) for raw in reversed(inside))
+        self._pending.extend(below)
+
+
+def _inside(
+    raw: dict[str, Any], by_id: Mapping[str, dict[str, Any]], properties: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    if properties.get("editable") == "plaintext":
+        return []  # its text is its value
+    return [by_id[child] for child in raw.get("childIds", ()) if child in by_id]
 
 
 def _interesting(

@@ -12,13 +12,31 @@ from typing import Any
 
 from sandboxgym.sandboxes.browser.cdp import CDPSession
 
+# Of nodes that are described in one answer. Chromium's answers have at most 300 levels, of which a
+# node takes two, and one in a shadow root four.
+_DEPTH = 60
+
 
 async def document_of(cdp: CDPSession) -> dict[str, Any]:
     """The DOM of a page with all its frames and shadow roots, as the protocol describes nodes."""
-    described = await cdp.send("DOM.getDocument", depth=-1, pierce=True)
+    described = await cdp.send("DOM.getDocument", depth=_DEPTH, pierce=True)
     cdp.post("DOM.disable")  # or every change of the DOM would be reported from now on
     root: dict[str, Any] = described["root"]
+    await _describe_the_rest(cdp, root)
     return root
+
+
+async def _describe_the_rest(cdp: CDPSession, root: dict[str, Any]) -> None:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.get("childNodeCount") and "children" not in node:
+            number = node["backendNodeId"]
+            deeper = await cdp.send(
+                "DOM.describeNode", backendNodeId=number, depth=_DEPTH, pierce=True
+            )
+            node.update(deeper["node"])
+        pending.extend(child for _, child in _below(node))
 
 
 def path_of(root: dict[str, Any], backend_id: int) -> str | None:

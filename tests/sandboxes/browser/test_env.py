@@ -184,3 +184,28 @@ def test_an_answer_that_is_none_is_told(browser):
         assert obs["title"] == "home"
     finally:
         env.close()
+
+
+@pytest.mark.parametrize(
+    "deeper", ["d.append(e)", "d.attachShadow({mode: 'closed'}).append(e)"], ids=["plain", "shadow"]
+)
+def test_elements_may_be_nested_deeply(browser, tmp_path, deeper):
+    page = f"""<title>deep</title><body><script>
+        let e = document.createElement('button')
+        e.textContent = 'press'
+        e.onclick = () => document.title = 'pressed'
+        for (let i = 0; i < 400; i++) {{
+            const d = document.createElement('div'); {deeper}; e = d
+        }}
+        document.body.append(e)</script>"""
+    (tmp_path / "index.html").write_text(page)
+    env = BrowserEnv(tmp_path)
+    try:
+        env.reset(seed=1)
+        assert play(env, ["click button 'press'"])["title"] == "pressed"
+        moment = env.snapshot()
+        play(env, ["goto('/elsewhere')"])
+        obs, _ = env.restore(moment)
+        assert (obs["title"], env.metrics.get("unfaithful_restores", 0)) == ("pressed", 0)
+    finally:
+        env.close()
