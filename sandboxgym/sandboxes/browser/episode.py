@@ -74,9 +74,9 @@ class Episode:
         try:
             await episode.session.open(start)
         except (PageHungError, PageCrashedError, PageLimitError, SiteError) as failure:
-            error = episode._failed(failure)
-        await episode.look()
-        return episode, error
+            error = episode.broken_off(failure)
+        seen = await episode.see()
+        return episode, error or seen
 
     async def act(self, action: Action, text: str) -> str:
         """Do an action, and let its consequences happen.
@@ -100,8 +100,8 @@ class Episode:
                     return f"the element {action[name]!r} is no longer on this page"
                 paths[name] = path
         error = await self._perform(Deed(self.session.now, text, paths), action, nodes)
-        await self.look()
-        return error
+        seen = await self.see()
+        return error or seen
 
     async def repeat(self, deed: Deed, action: Action) -> str | None:
         """Do again what a story tells of.
@@ -120,10 +120,28 @@ class Episode:
                 nodes[name] = node
         return await self._perform(deed, action, nodes)
 
+    async def see(self) -> str:
+        """Look; where a tab cannot be looked at, at the empty one that takes its place.
+
+        Returns:
+            What went wrong, or "".
+        """
+        error = ""
+        while True:
+            try:
+                await self.look()
+                return error
+            except (PageHungError, PageCrashedError, PageLimitError) as failure:
+                error = error or self.broken_off(failure)
+
     async def look(self) -> None:
-        """See what all tabs show now, and give ids to what is new."""
+        """See what all tabs show now, and give ids to what is new.
+
+        Raises:
+            PageHungError, PageCrashedError, PageLimitError: As `Session.read`.
+        """
+        read = await self.session.read(read_nodes)
         tabs = self.session.tabs
-        read = await asyncio.gather(*(read_nodes(tab) for tab in tabs))
         known, self.nodes, self.bids = self.bids, {}, {}
         for tab, (document, nodes) in zip(tabs, read, strict=True):
             bids = known.get(tab)
@@ -155,12 +173,16 @@ class Episode:
         )
 
     async def fingerprint(self) -> dict[str, Any]:
-        """All that can be found out about the session, as plain data; see `fingerprint.py`."""
+        """All that can be found out about the session, as plain data; see `fingerprint.py`.
+
+        Raises:
+            PageHungError, PageCrashedError: As `Session.read`.
+        """
         session = self.session
-        tabs = session.tabs
-        cookies, databases, *probes = await asyncio.gather(
-            session.cookies(), session.databases(), *(probe(tab) for tab in tabs)
+        cookies, databases, probes = await asyncio.gather(
+            session.cookies(), session.databases(), session.read(probe)
         )
+        tabs = session.tabs
         return {
             "time": session.now,
             "active": tabs.index(session.active),
@@ -194,10 +216,11 @@ class Episode:
         except ImpossibleActionError as error:
             return str(error)
         except (PageHungError, PageCrashedError, PageLimitError, SiteError) as error:
-            return self._failed(error)
+            return self.broken_off(error)
         return ""
 
-    def _failed(self, error: Exception) -> str:
+    def broken_off(self, error: Exception) -> str:
+        """Note that a tab could not go on, unless it was the site's fault; what to say of it."""
         if not isinstance(error, SiteError):
             self.session.recorder.break_off(str(error))
         return f"{type(error).__name__}: {error}"

@@ -52,7 +52,7 @@ class NavigationRefusedError(BrowserError, ValueError):
 
 
 class PageLimitError(BrowserError, RuntimeError):
-    """A page went beyond a limit: of requests, redirects, bytes, tabs or dialogs."""
+    """A page went beyond a limit: of requests, redirects, bytes, tabs, dialogs or nodes."""
 
 
 class SiteError(BrowserError, RuntimeError):

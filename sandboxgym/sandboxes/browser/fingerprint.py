@@ -13,16 +13,26 @@ from typing import Any
 
 from sandboxgym.core.digest import first_difference
 from sandboxgym.sandboxes.browser.axtree import Node, nodes_of
+from sandboxgym.sandboxes.browser.errors import PageLimitError
 from sandboxgym.sandboxes.browser.scripts import script
 from sandboxgym.sandboxes.browser.tab import Tab
 
 PROBE = f"({script('probe.js')})()"
+_COUNT = f"({script('count.js')})()"
 _STATE = "JSON.stringify(history.state)"
 
 
 async def read_nodes(tab: Tab) -> tuple[str, list[Node]]:
-    """Chromium's name of a tab's document, and its accessibility tree, all frames included."""
-    document, frames = await _frames(tab)
+    """Chromium's name of a tab's document, and its accessibility tree, all frames included.
+
+    Raises:
+        PageLimitError: It has too many nodes.
+    """
+    (document, frames), counted = await asyncio.gather(
+        _frames(tab), tab.cdp.post("Memory.getDOMCounters")
+    )
+    if counted["nodes"] > tab.options.limits.nodes:  # with what is no more, and of other tabs
+        await _check_size(tab, frames)
     below = frames[1:]
     trees, owners = await asyncio.gather(
         _all(tab, "Accessibility.getFullAXTree", frames), _all(tab, "DOM.getFrameOwner", below)
@@ -33,6 +43,16 @@ async def read_nodes(tab: Tab) -> tuple[str, list[Node]]:
         frames[0],
     )
     return document, nodes
+
+
+async def _check_size(tab: Tab, frames: list[str]) -> None:
+    counts = await asyncio.gather(*(tab.evaluate(_COUNT, frame_id=frame) for frame in frames))
+    nodes, limit = sum(counts), tab.options.limits.nodes
+    if nodes > limit:
+        raise PageLimitError(
+            f"{tab.url} has {nodes} elements and texts, over the limit of {limit}: raise "
+            "Limits.nodes, and Options.wall_s with it"
+        )
 
 
 async def probe(tab: Tab) -> list[dict[str, Any]]:

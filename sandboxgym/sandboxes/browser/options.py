@@ -15,6 +15,8 @@ class Limits:
         body_bytes: How large one response may be.
         tabs: How many tabs may be open.
         dialogs: How many dialogs may be shown.
+        nodes: How many elements and texts the documents of a tab may have, so that they can be
+            read: 10,000 take about half a second.
     """
 
     requests: int = 1000
@@ -22,6 +24,7 @@ class Limits:
     body_bytes: int = 64 * 2**20
     tabs: int = 12
     dialogs: int = 20
+    nodes: int = 50_000
 
 
 @dataclass(frozen=True)

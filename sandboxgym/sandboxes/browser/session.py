@@ -34,7 +34,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from sandboxgym.sandboxes.browser import chromium
@@ -45,6 +45,7 @@ from sandboxgym.sandboxes.browser.errors import (
     ClockLostError,
     NavigationRefusedError,
     PageHungError,
+    PageLimitError,
     ProtocolError,
     SiteError,
     TargetGoneError,
@@ -66,6 +67,8 @@ from sandboxgym.sandboxes.browser.tab import Dialog, Tab
 from sandboxgym.sandboxes.browser.vault import Vault
 
 __all__ = ["Dialog", "Limits", "Options", "Session", "Tab"]
+
+Result = TypeVar("Result")
 
 _ROUNDS_OF_REST = 2  # in which a page reads what has arrived
 # So few that the microseconds between them stay below what pages are told; together a second.
@@ -283,6 +286,30 @@ class Session:
             )
             await self._recover()
         return await drawing
+
+    async def read(self, reading: Callable[[Tab], Awaitable[Result]]) -> list[Result]:
+        """What is found out about each tab at rest.
+
+        Raises:
+            PageHungError: It took longer than an action may; the tab was replaced by an empty one.
+            PageLimitError: As `reading` raised it; likewise.
+            PageCrashedError: The process of a page crashed; likewise.
+        """
+        found = {tab: asyncio.ensure_future(reading(tab)) for tab in self.tabs}
+        try:
+            await asyncio.wait(found.values(), timeout=self.options.wall_s)
+        finally:
+            for future in found.values():
+                future.cancel()  # if it is not done
+        for tab, future in found.items():
+            if not future.done():
+                self._failed[tab] = PageHungError(
+                    f"{tab.url} could not be read within {self.options.wall_s} s"
+                )
+            elif isinstance(error := future.exception(), PageLimitError):
+                self._failed[tab] = error
+        await self._recover()
+        return [future.result() for future in found.values()]
 
     async def cookies(self) -> list[dict[str, Any]]:
         """All cookies of the session."""

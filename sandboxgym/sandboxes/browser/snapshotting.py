@@ -23,6 +23,8 @@ from sandboxgym.sandboxes.browser.episode import Episode
 from sandboxgym.sandboxes.browser.errors import (
     BrowserError,
     BrowserLostError,
+    PageCrashedError,
+    PageHungError,
     UncapturedPageError,
 )
 from sandboxgym.sandboxes.browser.fingerprint import difference
@@ -99,16 +101,26 @@ async def capture(episode: Episode, site_state: Any) -> Moment:
     """
     recorder = episode.session.recorder
     if recorder.broken is not None:
-        raise UncapturedPageError(
-            f"this page cannot be captured since an action was broken off ({recorder.broken}): "
-            "open another page first, or restore an earlier snapshot"
-        )
+        raise _uncaptured(recorder.broken)
+    try:
+        fingerprint = await episode.fingerprint()
+    except (PageHungError, PageCrashedError) as error:
+        episode.broken_off(error)
+        await episode.see()
+        raise _uncaptured(str(error)) from error
     tabs = episode.session.tabs
     return Moment(
         story=recorder.story.copy(),
-        fingerprint=await episode.fingerprint(),
+        fingerprint=fingerprint,
         site=site_state,
         bids=[episode.bids[tab].as_list(episode.nodes[tab]) for tab in tabs],
+    )
+
+
+def _uncaptured(broken: str) -> UncapturedPageError:
+    return UncapturedPageError(
+        f"this page cannot be captured since an action was broken off ({broken}): "
+        "open another page first, or restore an earlier snapshot"
     )
 
 

@@ -4,8 +4,10 @@ import pytest
 
 import sandboxgym as sg
 from sandboxgym.core.errors import InvalidActionError, InvalidOptionsError
+from sandboxgym.sandboxes.browser import loop
 from sandboxgym.sandboxes.browser.env import BrowserEnv, Turn
-from sandboxgym.sandboxes.browser.options import Options
+from sandboxgym.sandboxes.browser.errors import UncapturedPageError
+from sandboxgym.sandboxes.browser.options import Limits, Options
 from tests.sandboxes.browser.helpers import PageSite, html
 from tests.sandboxes.browser.playing import play
 from tests.sandboxes.browser.site import TestSite
@@ -209,3 +211,54 @@ def test_elements_may_be_nested_deeply(browser, tmp_path, deeper):
         assert (obs["title"], env.metrics.get("unfaithful_restores", 0)) == ("pressed", 0)
     finally:
         env.close()
+
+
+def test_a_page_with_too_many_nodes_gives_way_to_an_empty_one(browser):
+    pages = PageSite(
+        {
+            "/": "<title>home</title>",
+            "/rows": "<title>rows</title><table>" + "<tr><td>row" * 40,
+            "/gone": "<title>gone</title><script>for (let i = 0; i < 500; i++)"
+            " document.createElement('b')</script>",
+        }
+    )
+    env = BrowserEnv(lambda: pages, browser=Options(limits=Limits(nodes=100)))
+    try:
+        obs, _ = env.reset(seed=1, options={"start": "/rows"})
+        assert "/rows has 127 elements and texts, over the limit of 100" in obs["last_action_error"]
+        assert (obs["url"], obs["axtree"]) == ("about:blank", "RootWebArea '', focused")
+        with pytest.raises(UncapturedPageError, match="over the limit of 100"):
+            env.snapshot()
+        for page in ("gone", "home"):  # what is in no document does not count
+            obs, *_ = env.step(f"goto('/{page.replace('home', '')}')")
+            assert (obs["title"], obs["last_action_error"]) == (page, "")
+        assert env.restore(env.snapshot())[0] == obs
+    finally:
+        env.close()
+
+
+def test_a_page_that_crashes_as_it_is_looked_at_is_replaced(env):
+    env.reset(seed=1)
+
+    async def seen() -> str:
+        env._playing.session.active.cdp.post("Page.crash")
+        return await env._playing.see()
+
+    assert "the process that showed https://site.test/ crashed" in loop.run(seen(), 60)
+    assert env.step("noop(100)")[0]["url"] == "about:blank"
+    obs, *_ = env.step("goto('/')")
+    assert (obs["title"], obs["last_action_error"]) == ("index", "")
+
+
+def test_a_page_that_crashes_as_it_is_captured_is_replaced(env):
+    env.reset(seed=1)
+
+    async def crash() -> None:
+        env._playing.session.active.cdp.post("Page.crash")
+
+    loop.run(crash())
+    with pytest.raises(UncapturedPageError, match=r"showed https://site\.test/ crashed"):
+        env.snapshot()
+    obs, *_ = env.step("goto('/')")
+    assert (obs["title"], obs["last_action_error"]) == ("index", "")
+    env.restore(env.snapshot())

@@ -295,3 +295,13 @@ def test_a_click_is_never_from_before_the_document_began(drive):
     page.click(50, 50)
     page.wait(100)
     assert (page.url, page.title) == ("https://site.test/app/notes", "app")
+
+
+def test_a_page_that_cannot_be_read_in_time_is_replaced(drive):
+    page = drive({"/": "<title>home</title>"}, options=Options(wall_s=1.0))
+    page.open()
+    with pytest.raises(PageHungError, match=r"site\.test/ could not be read within 1\.0 s"):
+        loop.run(page.session.read(lambda tab: tab.evaluate("for (;;);")), 60)
+    assert page.url == "about:blank"
+    page.open()
+    assert page.title == "home"
