@@ -32,7 +32,7 @@ from sandboxgym_learners.report.load import Run, load_run
 from sandboxgym_learners.report.provenance import commit, machine
 from sandboxgym_learners.report.results import variance_times_cost
 
-RATES = (5e-4, 1e-3, 2e-3)
+RATES = (2.5e-4, 5e-4, 1e-3)
 TUNING_SEED = 1000
 
 
@@ -65,7 +65,7 @@ METHODS = {
             "learning.minibatches": 3,
             "critic.epochs": 2,
         },
-        rates=(1e-4, 3e-4, 1e-3),  # it takes six steps an update, the others one
+        rates=(1e-4, 2.5e-4, 5e-4),  # it takes six steps an update, the others one
     ),
 }
 
@@ -85,7 +85,7 @@ class World:
     compute: float
 
 
-_EIGHT_HOUSES: dict[str, Setting] = {
+_FEW_HOUSES: dict[str, Setting] = {
     **demo.SETTINGS,
     "world.eval-episodes": 8,
     "eval-every": 12,
@@ -99,25 +99,28 @@ _EIGHT_HOUSES: dict[str, Setting] = {
 WORLDS = {
     "short": World(
         "ALFWorld, eight generated easy houses, 20 steps, evaluated on the houses trained on",
-        _EIGHT_HOUSES,
+        _FEW_HOUSES,
         compute=150_000.0,
     ),
     "long": World(
-        "ALFWorld, eight generated houses with a long routine first, 34 steps, evaluated on the "
+        "ALFWorld, four generated houses with a long routine first, 34 steps, evaluated on the "
         "houses trained on",
         {
-            **_EIGHT_HOUSES,
+            **_FEW_HOUSES,
             "world.arguments": (
                 "source=synthetic",
                 "difficulty=long",
                 'task_types=["pick_and_place_simple"]',
             ),
             "world.horizon": 34,
-            "cloning.steps": 150,
-            "cloning.tasks": 8,
+            "world.train-tasks": 4,
+            "world.eval-tasks": 4,
+            "world.eval-episodes": 16,
+            "cloning.steps": 100,
+            "cloning.tasks": 4,
             "cloning.detour": 0,
         },
-        compute=400_000.0,
+        compute=500_000.0,
     ),
 }
 
