@@ -37,6 +37,9 @@ _SHOWN = ("text/", "image/", "audio/", "video/", "multipart/")
 _SHOWN_TOO = frozenset({"application/json", "application/xml", "application/javascript", ""})
 _BLOB = re.compile(r"(blob:\w+://[^/\s]+/)[0-9a-f-]{36}")  # which Chromium draws
 _GONE = "Invalid InterceptionId"
+# They would move a document to another process of the browser, away from where its clock is ours.
+# What they keep apart is other origins, of which there are none.
+_MOVING = frozenset({"cross-origin-opener-policy", "document-isolation-policy"})
 _LEFT_OUT = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
 
 
@@ -162,7 +165,11 @@ class Traffic:
                     "Fetch.fulfillRequest",
                     requestId=params["requestId"],
                     responseCode=response.status,
-                    responseHeaders=[{"name": n, "value": v} for n, v in response.headers],
+                    responseHeaders=[
+                        {"name": name, "value": value}
+                        for name, value in response.headers
+                        if name.lower() not in _MOVING
+                    ],
                     body=base64.b64encode(response.body).decode(),
                 )
         except TargetGoneError:
@@ -237,6 +244,8 @@ class Traffic:
             self.recorder.served(request, response, navigates=True, brings_document=False)
             return None
         brings_document = not is_redirect(response) and response.status not in NO_DOCUMENT
+        if brings_document and _wants_isolation(response):
+            self.refuse(f"{request.url} was refused to be cross-origin isolated")
         self.recorder.served(request, response, navigates=True, brings_document=brings_document)
         return response
 
@@ -270,9 +279,22 @@ async def _wanted(cdp: CDPSession, request_id: str) -> bool:
     return True
 
 
+def _wants_isolation(response: Response) -> bool:
+    """Whether the document would be `crossOriginIsolated`, with shared memory and finer clocks."""
+    headers = _headers(response)
+    return "document-isolation-policy" in headers or (
+        headers.get("cross-origin-opener-policy", "").startswith("same-origin")
+        and "cross-origin-embedder-policy" in headers
+    )
+
+
+def _headers(response: Response) -> dict[str, str]:
+    return {name.lower(): value.strip().lower() for name, value in response.headers}
+
+
 def _is_file(response: Response) -> bool:
     """Whether the browser would save it, not show it."""
-    headers = {name.lower(): value.strip().lower() for name, value in response.headers}
+    headers = _headers(response)
     if headers.get("content-disposition", "").startswith("attachment"):
         return True
     kind = headers.get("content-type", "text/").partition(";")[0].strip()

@@ -107,7 +107,10 @@ class Clock:
             maxVirtualTimeTaskStarvationCount=100_000,
         )
         if granted["virtualTimeTicksBase"] != self._started_at:
-            raise ClockLostError("the page went to another process, where time is not ours")
+            raise ClockLostError(
+                "the page went to another process of the browser, where time is not ours: this "
+                "page cannot be shown, go to another one"
+            )
         await self._granted
 
     async def _read(self) -> None:

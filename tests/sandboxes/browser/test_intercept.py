@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from sandboxgym.sandboxes.browser import loop
 from sandboxgym.sandboxes.browser.errors import (
+    ClockLostError,
     NavigationRefusedError,
     PageLimitError,
     SiteError,
@@ -258,3 +260,39 @@ def test_a_recorded_document_can_be_shown_without_the_site(drive):
     other.run("fetch('/new').catch(error => window.error = String(error))")
     assert other.value("error") == "TypeError: Failed to fetch"
     assert [request.url for request in replay.missed] == ["https://site.test/new"]
+
+
+COOP = ("Cross-Origin-Opener-Policy", "same-origin")
+COEP = ("Cross-Origin-Embedder-Policy", "require-corp")
+DIP = ("Document-Isolation-Policy", "isolate-and-require-corp")
+
+
+@pytest.mark.parametrize(
+    ("headers", "refused"),
+    [((COOP,), False), ((COOP, COEP), True), ((COEP,), False), ((DIP,), True)],
+    ids=["opener", "opener and embedder", "embedder", "document"],
+)
+def test_no_header_moves_a_page_to_another_process(drive, headers, refused):
+    isolated = html("<title>shown</title><p id=p><script>p.id = crossOriginIsolated</script>",
+                    *headers)  # fmt: skip
+    page = drive({"/": isolated, "/plain": "<title>plain</title><iframe src=/></iframe>"})
+    for _ in range(2):
+        page.open("/")
+        assert (page.title, page.value("document.querySelector('p').id")) == ("shown", "false")
+        wish = ["https://site.test/ was refused to be cross-origin isolated"]
+        assert page.refused == (wish if refused else [])
+        page.open("/plain")
+        page.wait(100)
+        assert page.title == "plain"
+
+
+def test_a_page_of_another_process_is_replaced(drive):
+    page = drive({"/": "<title>home</title>"})
+    cdp = page.session.active.cdp
+    elsewhere = "data:text/html,elsewhere"  # where neither an agent nor a page can go
+    loop.run(page.session.perform(None, lambda: cdp.send("Page.navigate", url=elsewhere)), 60)
+    with pytest.raises(ClockLostError, match="this page cannot be shown, go to another one"):
+        page.open()
+    assert page.url == "about:blank"
+    page.open()
+    assert page.title == "home"
