@@ -15,6 +15,7 @@ from openenv.core.generic_client import GenericEnvClient  # noqa: E402
 
 from sandboxgym.core.snapshot import Snapshot  # noqa: E402
 from sandboxgym.integrations.openenv.client import SandboxClient  # noqa: E402
+from tests.integrations.pages import run_page  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import openenv_branches as example  # noqa: E402
@@ -129,3 +130,7 @@ def test_openenvs_own_client_and_its_http_routes_work_too(address):
 def test_the_example_finds_that_the_plan_wins_and_detours_do_not():
     returns = list(example.main(branches=3).values())
     assert returns == [1.0, 0.0, 0.0]
+
+
+def test_the_examples_of_the_page_run(tmp_path, address):
+    run_page("openenv", tmp_path, elsewhere=("http://localhost:8000", address))

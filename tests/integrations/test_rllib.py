@@ -16,6 +16,7 @@ from ray.rllib.algorithms.ppo import PPOConfig  # noqa: E402
 from sandboxgym.core.errors import NotForkableError  # noqa: E402
 from sandboxgym.integrations.rllib.runner import COMPONENT, SandboxEnvRunner  # noqa: E402
 from sandboxgym.integrations.rllib.vector import MODE, register_sandboxes  # noqa: E402
+from tests.integrations.pages import run_page  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import menu  # noqa: E402
@@ -30,6 +31,11 @@ def runner(lanes: int = 3, worker: int = 0) -> SandboxEnvRunner:
         .debugging(seed=1)
     )
     return SandboxEnvRunner(config=config, worker_index=worker)
+
+
+@pytest.fixture(autouse=True)
+def a_cluster_of_its_own(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "local")  # and not one that runs on this machine
 
 
 @pytest.fixture
@@ -125,3 +131,7 @@ def test_the_example_trains_and_goes_on_from_a_checkpoint(tmp_path):
     before, after = example.main(tmp_path)
     assert before == after
     assert any(steps > 0 for steps in before)
+
+
+def test_the_examples_of_the_page_run(tmp_path):
+    run_page("rllib", tmp_path)

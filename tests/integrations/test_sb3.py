@@ -20,6 +20,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor  # noqa: E4
 
 from sandboxgym.core.errors import LaneBusyError  # noqa: E402
 from sandboxgym.integrations.sb3.vec_env import SandboxVecEnv  # noqa: E402
+from tests.integrations.pages import run_page  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import menu  # noqa: E402
@@ -166,3 +167,7 @@ def test_the_example_learns_along_the_plan():
     won = example.main()
     assert won["along the plan"] >= 0.8
     assert won["from the start"] < won["along the plan"]
+
+
+def test_the_examples_of_the_page_run(tmp_path):
+    run_page("sb3", tmp_path)

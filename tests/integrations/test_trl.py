@@ -18,6 +18,7 @@ from trl import GRPOConfig  # noqa: E402
 from sandboxgym.integrations.growth import Plan, Said  # noqa: E402
 from sandboxgym.integrations.trl.rollouts import GroupError, TreeRollouts  # noqa: E402
 from sandboxgym.integrations.trl.trainer import TreeGRPOTrainer  # noqa: E402
+from tests.integrations.pages import run_page  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import tiny  # noqa: E402
@@ -142,3 +143,7 @@ def test_the_example_with_tools_trains_and_the_model_uses_them():
     (logged,) = trl_tools.main(steps=1)
     assert logged["tools/call_frequency"] > 1
     assert logged["tools/failure_frequency"] < 1
+
+
+def test_the_examples_of_the_page_run(tmp_path):
+    run_page("trl", tmp_path)
