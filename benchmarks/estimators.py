@@ -94,11 +94,11 @@ def main() -> None:
 def measure_bias() -> list[dict[str, Any]]:
     """Every rule on every shape of tree; the largest bias found over several processes."""
     shapes = {
-        "one branch point": random_cases(5, limit=1_500),
-        "three siblings": random_cases(3, siblings=3, limit=2_000),
-        "two, nested": random_cases(2, max_branches=2, limit=2_000),
-        "two, in forks too": random_cases(2, max_branches=2, forks_branch=True, limit=2_000),
-        "three, nested": random_cases(2, max_branches=3, limit=4_100),
+        "one branch point": random_cases(20, limit=1_500),
+        "three siblings": random_cases(5, siblings=3, limit=2_000),
+        "two, nested": random_cases(20, max_branches=2, limit=2_000),
+        "two, in forks too": random_cases(5, max_branches=2, forks_branch=True, limit=2_000),
+        "three, nested": random_cases(20, max_branches=3, limit=4_100),
     }
     rows = [
         {"shape": shape, "rule": rule, **_worst(cases, rule)}

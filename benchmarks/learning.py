@@ -5,7 +5,8 @@
 First every method is tuned in every world: as many learning rates, one run each, with a seed that
 is used for nothing else; the rate with the largest area under its success curve is taken. Then
 seeds are trained in rounds, so that all methods have the same number whenever it stops. All runs
-have the same budget of compute: environment steps, and generated tokens at their price.
+have the same budget of compute: environment steps, and generated tokens at their price. With
+`--games-dir`, what the first seed of each method learned is played on ALFWorld's `valid_seen` too.
 
 The budget in minutes ends what runs; the same command goes on from there. What is finished is read
 from the run directories, and written down with the commit, the command and the machine.
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from sandboxgym_learners import demo
+from sandboxgym_learners.evaluate import EvaluateConfig, evaluate
 from sandboxgym_learners.jobs import Job, Setting, train_all
 from sandboxgym_learners.report import write_report
 from sandboxgym_learners.report.curves import Interval, area_under, band, interval
@@ -239,6 +241,17 @@ def row(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
+def on_real_games(run: Run, games_dir: Path) -> dict[str, Any]:
+    """What a policy is worth in the 140 games of `valid_seen`; kept in its run directory."""
+    kept = run.folder / "valid_seen.json"
+    if not kept.is_file():
+        data = ("source=real", "split=valid_seen", "task_types=null", f"games_dir={games_dir}")
+        found = evaluate(EvaluateConfig(run.folder, arguments=data, tasks=140, horizon=50))
+        kept.write_text(json.dumps(asdict(found)), "utf-8")
+    known: dict[str, Any] = json.loads(kept.read_text("utf-8"))
+    return known
+
+
 def final(run: Run) -> float:
     """Success at the end: the mean of the last three evaluations, since one is noisy."""
     return statistics.fmean(run.points("eval_success").y[-3:])
@@ -274,11 +287,11 @@ def table(found: Mapping[str, Any]) -> str:
         lines += [f"### {world}", "", f"{result['describes']}; {result['compute']:,.0f} units.", ""]
         lines.append(
             "| method | rate | seeds | start | final | mean over compute | variance × cost | "  # noqa: RUF001
-            "compute to match |"
+            "updates to match | valid_seen |"
         )
-        lines.append("|---|---|---|---|---|---|---|---|")
+        lines.append("|---|---|---|---|---|---|---|---|---|")
         for method, one in result["methods"].items():
-            reached = one.get("compute_to_best_critic_free_final")
+            reached, real = one.get("updates_to_best_critic_free_final"), one.get("valid_seen")
             cells = [
                 method,
                 f"{result['rates'][method]:g}",
@@ -287,7 +300,8 @@ def table(found: Mapping[str, Any]) -> str:
                 percent(one["final"]),
                 percent(one["area"]),
                 number(one["gradient_variance_times_cost"]),
-                "never" if reached is None else f"{reached:,.0f}",
+                ("never" if reached is None else f"{reached:.0f}") + f" of {one['updates']:.0f}",
+                "–" if real is None else f"{100 * real['success']:.1f} %",  # noqa: RUF001
             ]
             lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
@@ -313,7 +327,7 @@ def number(value: Mapping[str, Any] | None) -> str:
     return f"{value['mean']:,.0f}" + ("" if margin is None else f" ± {margin:,.0f}")
 
 
-def write(study: Study, results: Path, command: str) -> bool:
+def write(study: Study, results: Path, command: str, games_dir: Path | None = None) -> bool:
     """Write down what is finished; whether anything is."""
     worlds = {}
     for world in study.worlds:
@@ -322,6 +336,10 @@ def write(study: Study, results: Path, command: str) -> bool:
         groups = compared(study, world)
         if all(groups.values()):
             worlds[world] = summary(study, world, groups)
+            if games_dir is not None:
+                for method, runs in groups.items():
+                    real = on_real_games(runs[0], games_dir)
+                    worlds[world]["methods"][method]["valid_seen"] = real
             runs = [run for each in groups.values() for run in each]
             write_report(runs, results / f"learning-{world}", command=command)
     if not worlds:
@@ -346,6 +364,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--worlds", nargs="+", choices=list(WORLDS), default=list(WORLDS))
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--rates", nargs="+", type=float, help="instead of each method's own")
+    parser.add_argument(
+        "--games-dir", type=Path, help="ALFWorld's data, to play valid_seen as well"
+    )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--at-once", type=int, default=2, help="runs at the same time")
     return parser.parse_args(given)
@@ -357,7 +378,7 @@ def main() -> int:
     study = Study(args.out, args.worlds, args.methods, args.rates, args.seeds, args.compute)
     complete = train(study, minutes=args.budget, at_once=args.at_once)
     command = shlex.join(["python", "-m", "benchmarks.learning", *sys.argv[1:]])
-    if not write(study, args.results, command):
+    if not write(study, args.results, command, args.games_dir):
         print("no world has a seed of every method yet: the same command goes on from here")
     elif not complete:
         print(f"the time is up: {args.results} has what is finished, the same command goes on")

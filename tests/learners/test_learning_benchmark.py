@@ -104,6 +104,7 @@ def test_the_results_name_command_commit_machine_rates_and_every_method(study, t
     assert '"algorithms":["bpo","rloo"]' in page
     text = table(found)
     assert "| bpo | 0.001 | 3 |" in text
+    assert text.splitlines()[6].endswith(" | – |")  # noqa: RUF001 -- no real games were given
     assert "| rloo | 0.01 | 3 |" in text
 
 
