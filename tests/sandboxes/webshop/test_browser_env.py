@@ -3,12 +3,10 @@
 import random
 import re
 
-import gymnasium as gym
 import numpy as np
 import pytest
 
 import sandboxgym as sg
-from sandboxgym.conformance import ForkableContract
 from sandboxgym.core.errors import EpisodeEndedError, InvalidActionError, InvalidOptionsError
 from sandboxgym.sandboxes.browser import chromium
 from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
@@ -223,11 +221,3 @@ def test_observations_are_in_the_space_with_a_picture(make):
     assert env.observation_space.contains(obs)
     assert np.array_equal(env.render(), obs["screenshot"])
     assert len(np.unique(obs["screenshot"].reshape(-1, 3), axis=0)) > 50
-
-
-@pytest.mark.slow
-class TestWebShopBrowser(ForkableContract):
-    seeds = (0,)
-
-    def make_env(self):
-        return gym.make("sandboxgym/WebShopBrowser-v0")

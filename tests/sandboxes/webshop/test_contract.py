@@ -1,16 +1,50 @@
-"""The conformance suite on WebShop; a minute, so it is run apart."""
+"""The conformance suite on both faces of WebShop; minutes, so it is run apart."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import gymnasium as gym
 import pytest
 
 from sandboxgym.conformance import ForkableContract
+from sandboxgym.sandboxes.browser import chromium
+from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
 
 
 @pytest.mark.slow
 class TestWebShop(ForkableContract):
     seeds = (0, 1)
 
-    def make_env(self):
+    def make_env(self) -> Any:
         return gym.make("sandboxgym/WebShop-v0", num_prev_obs=1, num_prev_actions=1)
+
+
+@pytest.fixture(scope="module")
+def _browser() -> None:
+    try:
+        chromium.find()
+    except BrowserNotFoundError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("_browser")
+class TestWebShopBrowser(ForkableContract):
+    seeds = (0,)
+    depth = 3
+
+    def make_env(self) -> Any:
+        return gym.make("sandboxgym/WebShopBrowser-v0")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("_browser")
+class TestWebShopBrowserByItsTexts(ForkableContract):
+    seeds = (0,)
+    depth = 3
+
+    def make_env(self) -> Any:
+        return gym.make("sandboxgym/WebShopBrowser-v0", actions="webshop")
