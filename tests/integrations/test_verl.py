@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,14 +17,20 @@ pytestmark = pytest.mark.peers
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from hydra import compose, initialize_config_module  # noqa: E402
+from hydra.utils import get_class  # noqa: E402
+from omegaconf import OmegaConf  # noqa: E402
 from verl import DataProto  # noqa: E402
 from verl.experimental.agent_loop.agent_loop import AgentLoopWorker  # noqa: E402
 from verl.trainer.ppo.core_algos import get_adv_estimator_fn  # noqa: E402
 from verl.trainer.ppo.ray_trainer import compute_advantage  # noqa: E402
 from verl.workers.rollout.replica import TokenOutput  # noqa: E402
 
+from sandboxgym.integrations.growth import Plan  # noqa: E402
+from sandboxgym.integrations.pieces import most_pieces  # noqa: E402
 from sandboxgym.integrations.verl import estimator  # noqa: E402
-from sandboxgym.integrations.verl.loops import TreeRowsError  # noqa: E402
+from sandboxgym.integrations.verl.loops import EpisodeAgentLoop, TreeRowsError  # noqa: E402
+from tests.integrations.pages import page  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import tiny  # noqa: E402
@@ -128,3 +137,26 @@ def test_the_example_takes_a_training_step():
     told = example.main()
     assert np.isfinite(told["gradient"])
     assert 0 <= told["episode_return"] <= 1
+
+
+def test_what_the_page_sets_is_known_to_verl_and_goes_together():
+    loops, settings = map(
+        OmegaConf.create, re.findall(r"```yaml\n(.*?)```", page("verl"), re.DOTALL)
+    )
+    with initialize_config_module("verl.trainer.config", version_base=None):
+        config = compose("ppo_trainer", overrides=[f"{k}={v}" for k, v in settings.items()])
+    assert config.algorithm.adv_estimator == estimator.NAME
+    for loop in loops:
+        assert issubclass(get_class(loop["_target_"]), EpisodeAgentLoop)
+    tree = {**loops[0].plan, "branch_at": tuple(loops[0].plan.branch_at)}
+    assert most_pieces(Plan(**tree)) == config.actor_rollout_ref.rollout.n
+
+
+def test_verl_imports_the_estimator_that_a_variable_names():
+    (line,) = re.findall(r"^export (VERL_\w+=\S+)$", page("verl"), re.MULTILINE)
+    ask = "from verl.trainer.ppo.core_algos import get_adv_estimator_fn as get; get(NAME)"
+    subprocess.run(
+        [sys.executable, "-c", ask.replace("NAME", repr(estimator.NAME))],
+        env={**os.environ, **dict([line.split("=")])},
+        check=True,
+    )

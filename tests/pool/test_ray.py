@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import random
 import signal
 import subprocess
 import sys
 import textwrap
-import uuid
 from functools import partial
 from pathlib import Path
 
@@ -21,71 +19,30 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'sandboxgym[ray]'")
 pytestmark = pytest.mark.peers
 
-from ray.cluster_utils import Cluster  # noqa: E402
-
 import sandboxgym as sg  # noqa: E402
+from benchmarks.pool_cluster import Nodes, chain  # noqa: E402
+from benchmarks.pool_faults import Killer, play  # noqa: E402
 from sandboxgym.core.errors import LaneHungError, LanePoisonedError  # noqa: E402
-from sandboxgym.pool import Reset, Restore, Step  # noqa: E402
+from sandboxgym.pool import Restore, Step  # noqa: E402
 from sandboxgym.pool.handles import Parcel  # noqa: E402
 from sandboxgym.pool.ray import RayBackend  # noqa: E402
 from tests.pool.toys import Walk, limited_walk, plain, walk  # noqa: E402
 from tests.waiting import wait_until  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
-MARK = "SANDBOXGYM_TEST_RAY"
-
-
-def marked() -> dict[int, str]:
-    """All processes of the cluster and what they started, whoever their parent is by now."""
-    mark, found = f"{MARK}={os.environ[MARK]}".encode(), {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
-            if int(folder.name) != os.getpid() and mark in (folder / "environ").read_bytes():
-                line = (folder / "cmdline").read_bytes().decode(errors="replace")
-                found[int(folder.name)] = line.replace("\0", " ")
-    return found
-
-
-def of_pools() -> set[int]:
-    """Actors of pools, keepers and workers."""
-    return {
-        pid
-        for pid, line in marked().items()
-        if "sandboxgym.pool" in line or line.startswith("ray::Station")
-    }
-
-
-def tried(start):
-    """Start a node; Ray gives it less than 30 seconds, which is little on a busy machine."""
-    for left in (3, 2, 1, 0):
-        try:
-            return start()
-        except Exception:
-            if not left:
-                raise
-    return None
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    os.environ[MARK] = uuid.uuid4().hex  # before a node is started
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    node = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
-    head = {**node, "include_dashboard": False}
-    cluster = tried(lambda: Cluster(initialize_head=True, head_node_args=head))
-    for _ in range(2):
-        tried(lambda: cluster.add_node(**node))
-    ray.init(cluster.address, log_to_driver=False)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
-    wait_until(lambda: not marked(), seconds=60)
+    with Nodes(3) as nodes:
+        yield nodes
+    wait_until(lambda: not nodes.processes(), seconds=60)
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(cluster):
     yield
-    wait_until(lambda: not of_pools(), seconds=60)
+    wait_until(lambda: not cluster.of_pools(), seconds=60)
 
 
 class Large(Walk):
@@ -180,7 +137,7 @@ def test_lanes_that_always_crash_or_hang_are_reported_and_stop_nobody(cluster):
 def test_dropping_a_pool_leaves_nothing(cluster):
     pool = sg.ForkPool(walk, 2, workers=2, backend="ray")
     pool.reset(0, seed=1)
-    assert len(of_pools()) >= 4
+    assert len(cluster.of_pools()) >= 4
     del pool
     gc.collect()
 
@@ -212,88 +169,33 @@ def test_an_owner_that_is_killed_leaves_nothing(cluster):
         assert owner.stdout is not None
         while owner.stdout.readline().strip() != "ready":
             assert owner.poll() is None
-        assert len(of_pools()) >= 4
+        assert len(cluster.of_pools()) >= 4
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(owner.pid, signal.SIGKILL)
         owner.communicate()
 
 
-def kill_a_node(cluster: Cluster, pool: sg.ForkPool) -> str:
-    """Kill a node that has lanes, other than the one that this process is at; its name."""
-    own = ray.get_runtime_context().get_node_id()
-    name = next(name for name in nodes_of(pool) if name != own)
-    node = next(node for node in cluster.worker_nodes if node.node_id == name)
-    there = [where.pid for where in map(pool.where, pool.lanes) if where.node == name]
-    cluster.remove_node(node, allow_graceful=False)
-    for pid in set(there):  # Ray's own notice after a second that their node is gone
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return name
-
-
-def play(pool: sg.ForkPool, rounds: int, disturb) -> list:
-    """Episodes of a household, forked half way, with random commands by the round's seed alone."""
-    episodes = []
-    for number in range(rounds):
-        pool.do({lane: Reset(number) for lane in (0, 3)})
-        pool.release(*(lane for lane in pool.lanes if lane not in (0, 3)))
-        dice = {lane: random.Random(f"{number} {lane}") for lane in pool.lanes}
-        live = {lane: pool.last(lane)[4] for lane in (0, 3)}
-        shown: dict[int, list] = {lane: [] for lane in pool.lanes}
-        depth = 0
-        while live:
-            disturb()
-            results = pool.step(
-                {
-                    lane: dice[lane].choice(info["admissible_commands"])
-                    for lane, info in live.items()
-                }
-            )
-            for lane, result in results.items():
-                shown[lane].append(result)
-                live[lane] = result[4]
-                if result[2] or result[3]:
-                    del live[lane]
-            depth += 1
-            if depth == 6:
-                moments = {lane: pool.snapshot(lane) for lane in (0, 3)}
-                pool.do({lane: Restore(moments[lane // 3 * 3]) for lane in (1, 2, 4, 5)})
-                live |= {lane: live[lane // 3 * 3] for lane in (1, 2, 4, 5)}
-        pool.release(*pool.lanes)
-        episodes += shown.values()
-    return episodes
-
-
 def test_a_node_and_workers_that_are_killed_change_no_episode(cluster):
     make = partial(
         gym.make, "sandboxgym/ALFWorld-v0", source="synthetic", num_games=2, max_episode_steps=20
     )
-    dice = random.Random(5)
-    moments = iter(range(10_000))
-    killed: list[str] = []
-    kills = 0
-    with sg.ForkPool(make, 6, workers=4, backend=RayBackend(num_cpus=0)) as pool:
+    lost: list[str] = []
+    with sg.ForkPool(make, 8, workers=4, backend=RayBackend(num_cpus=0)) as pool:
+        killer = Killer(pool, kills=6, seed=5, victims=chain)
 
-        def disturb():
-            nonlocal kills
-            now = next(moments)
-            if now == 9:  # a whole node: its raylet, its store, and all its workers
-                killed.append(kill_a_node(cluster, pool))
-            elif now % 7 == 3:
-                where = pool.where(dice.choice(pool.lanes))
-                if where is not None:
-                    with contextlib.suppress(ProcessLookupError):  # it went with its node
-                        os.kill(where.pid, signal.SIGKILL)
-                        kills += 1
+        def disturb(share):
+            if share > 0.3 and not lost:  # a whole node: its raylet, its store, and all its workers
+                lost.append(cluster.kill_one(pool))
+            killer.act(share)
 
-        undisturbed = play(pool, 2, lambda: None)
+        undisturbed = play(pool, 150, 0, lambda share: None)
         assert pool.take_restarts() == []
-        disturbed = play(pool, 2, disturb)
+        disturbed = play(pool, 150, 0, disturb)
         restarts = pool.take_restarts()
-        assert not set(killed) & set(nodes_of(pool))
-    assert len(killed) == 1
-    assert kills > 2
+        assert not set(lost) & set(nodes_of(pool))
+    assert len(lost) == 1
+    assert killer.done > 3
     assert len(restarts) > 3
     assert disturbed == undisturbed
 
@@ -305,7 +207,7 @@ def test_what_is_under_way_when_its_node_goes_is_done_elsewhere(cluster):
             pool.reset(lane, seed=4)
         alone.reset(seed=4)
         pool.send({lane: Step(1) for lane in pool.lanes})
-        killed = kill_a_node(cluster, pool)
+        killed = cluster.kill_one(pool)
         expected = plain(alone.step(1))
         assert [plain(result) for result in pool.wait(pool.lanes).values()] == [expected] * 3
         expected = plain(alone.step(0))
