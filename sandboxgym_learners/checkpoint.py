@@ -21,7 +21,7 @@ from sandboxgym_learners.runlog import write_atomically
 
 FILE = "checkpoint.pt"
 
-_FREE = ("out", "resume", "tensorboard", "budget")  # may differ when a run goes on
+_FREE = ("out", "resume", "tensorboard", "trackers", "budget")  # may differ when a run goes on
 
 
 class CheckpointError(SandboxGymError, ValueError):

@@ -54,6 +54,7 @@ class TrainConfig:
         threads: Threads of torch; another number may round differently.
         resume: Go on with the run in `out` from its last checkpoint.
         tensorboard: Write event files.
+        trackers: Further services that get the numbers, such as wandb; see `trackers`.
         start: A folder with a saved policy to start from as it is, such as `start` in the directory
             of another run; in place of `policy` and `cloning`.
         tree: The shape of what is collected.
@@ -79,6 +80,7 @@ class TrainConfig:
     threads: int = 1
     resume: bool = False
     tensorboard: bool = True
+    trackers: tuple[str, ...] = ()
     start: Path | None = None
     tree: TreeConfig = field(default_factory=TreeConfig)
     adaptive: AdaptiveConfig = field(default_factory=AdaptiveConfig)

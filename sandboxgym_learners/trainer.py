@@ -24,7 +24,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from sandboxgym.core.errors import SandboxGymError
 from sandboxgym.core.version import __version__
-from sandboxgym_learners import checkpoint
+from sandboxgym_learners import checkpoint, trackers
 from sandboxgym_learners.adaptive import AdaptiveShape
 from sandboxgym_learners.advantages import standardise
 from sandboxgym_learners.algorithms import Shape
@@ -69,6 +69,7 @@ class Trainer:
         )
         self.watch = EntropyWatch(config.stop)
         described = {"config": config.to_dict(), "versions": _versions()}
+        trackers.check(config.trackers)
         saved = saved_config(config.out)
         if config.resume and saved is not None:
             checkpoint.refuse_other_configuration(saved, config)
@@ -78,6 +79,7 @@ class Trainer:
                 config.out, last_update=state["update"], tensorboard=config.tensorboard
             )
             write_config(config.out, described)  # its budget may be another one
+            self.trackers = self._started_trackers()
             self._build(self._saved_start())
             self._load(state)
         else:
@@ -87,6 +89,7 @@ class Trainer:
                 tensorboard=config.tensorboard,
                 restart=config.resume,
             )
+            self.trackers = self._started_trackers()
             self._start()
 
     def run(self) -> None:
@@ -103,6 +106,7 @@ class Trainer:
             self.log,
             closing(self.collector),
             closing(self.evaluator),
+            closing(self.trackers),
             self._progress() as progress,
         ):
             while self.compute < self.config.budget:
@@ -113,6 +117,10 @@ class Trainer:
                 self.watch.end_update(entropy=update.entropy, success=update.success)
             if not policy.exists():
                 _save(self.policy, policy)
+
+    def _started_trackers(self) -> trackers.Trackers:
+        config = self.config
+        return trackers.Trackers(config.trackers, config.out, config.to_dict())
 
     @property
     def compute(self) -> float:
@@ -292,6 +300,7 @@ class Trainer:
             _save(self.policy, config.out / "best", update=self.update, eval_success=self.best)
         if self.update % config.checkpoint_every == 0 or self.compute >= config.budget:
             checkpoint.save_checkpoint(config, self._state())
+        self.trackers.log(self.update, asdict(update))
 
     def _state(self) -> dict[str, Any]:
         return {
