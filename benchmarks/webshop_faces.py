@@ -1,6 +1,6 @@
 """Play the same episodes in both faces of WebShop, with forks on the way; compare and time them.
 
-    python benchmarks/webshop_faces.py --episodes 20 --out webshop_faces.json
+    python -m benchmarks.webshop_faces --episodes 20 --out webshop_faces.json
         [--catalogue FOLDER]
 
 Each episode is played in text mode and in the browser by the same random actions, some of them

@@ -1,6 +1,6 @@
 """What a catalogue as large as the full WebShop costs: making it, opening it, searching it.
 
-    python benchmarks/webshop_search.py --out benchmarks/results/webshop_search.json
+    python -m benchmarks.webshop_search --out benchmarks/results/webshop_search.json
 
 Makes a shop of `--products` generated products in files (some minutes for the 1.18 million of the
 full catalogue), unless `--folder` has it from an earlier run. Then a new process opens it and

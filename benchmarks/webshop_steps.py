@@ -1,6 +1,6 @@
 """What a step, a snapshot and a restore of WebShop cost, and how long loading takes.
 
-    python benchmarks/webshop_steps.py --out benchmarks/results/webshop_steps.json
+    python -m benchmarks.webshop_steps --out benchmarks/results/webshop_steps.json
 
 Plays random episodes on the generated catalogue of 1,000 products, or on the original's files with
 `--catalogue`. Times are medians in milliseconds; each is taken on the environment alone ("bare")

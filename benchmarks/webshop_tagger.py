@@ -1,6 +1,6 @@
 """How far the built-in tagger of nouns is from spaCy, and what that does to rewards.
 
-    python benchmarks/webshop_tagger.py --items FOLDER --out webshop_tagger.json
+    python -m benchmarks.webshop_tagger --items FOLDER --out webshop_tagger.json
         [--nouns title_nouns.json.gz] [--episodes episodes.jsonl.gz]
 
 `FOLDER` holds WebShop's `items_shuffle*.json`. The nouns that spaCy found are read from a file,

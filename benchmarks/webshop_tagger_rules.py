@@ -1,6 +1,6 @@
 """Derive the rules of the built-in tagger from what spaCy says about titles, and test them.
 
-    python benchmarks/webshop_tagger_rules.py --items FOLDER --out tagger_rules.ini
+    python -m benchmarks.webshop_tagger_rules --items FOLDER --out tagger_rules.ini
 
 `FOLDER` holds WebShop's `items_shuffle*.json` (or `.json.gz`). Needs spaCy and its small English
 model. Labelled are the titles, and phrases from bullet points written like titles, which know more
@@ -22,8 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from webshop_tagger import distance, purchases
-
+from benchmarks.webshop_tagger import distance, purchases
 from sandboxgym.sandboxes.webshop import tagger
 from sandboxgym.sandboxes.webshop.catalogue import Product
 from sandboxgym.sandboxes.webshop.original import find_files, read_products
