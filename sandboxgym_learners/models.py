@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -105,5 +104,4 @@ def _engine(model: Any, tokenizer: Any, config: PolicyConfig, base: str, *, mixe
             "policy.engine=vllm takes adapters from the learner: it needs policy.lora, and a "
             "model that is saved somewhere (policy.model)"
         )
-    adapters = Path(tempfile.mkdtemp(prefix="sandboxgym-adapters-"))
-    return VLLMEngine(base, model, adapters, rank=config.lora)
+    return VLLMEngine(base, model, rank=config.lora)

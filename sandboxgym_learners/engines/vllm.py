@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,12 @@ class VLLMEngine:
         forward_tokens: Tokens of prompts and texts; what the prefix cache saved is not known.
     """
 
-    def __init__(self, base: str, model: Any, adapters: Path, *, rank: int, **options: Any) -> None:
-        """Load a model into vLLM.
+    def __init__(self, base: str, model: Any, *, rank: int, **options: Any) -> None:
+        """Load a model into vLLM, and make a temporary folder for adapters: the last two are kept.
 
         Args:
             base: Name or folder of the model, adapters left out.
             model: The learner's model, a `PeftModel`.
-            adapters: A folder for the adapter of each update; the last two are kept.
             rank: Of the adapters.
             **options: For `vllm.LLM`, such as `gpu_memory_utilization`.
 
@@ -60,7 +60,8 @@ class VLLMEngine:
         options = {"enable_prefix_caching": True, "max_logprobs": TOP, **options}
         self._llm = vllm.LLM(model=base, enable_lora=True, max_lora_rank=max(rank, 8), **options)
         self._model = model
-        self._adapters = adapters
+        self._folder = tempfile.TemporaryDirectory(prefix="sandboxgym-adapters-")
+        self._adapters = Path(self._folder.name)  # goes with the engine, or at exit
         self._version = 0
         self.forward_tokens = 0
         self.weights_changed()

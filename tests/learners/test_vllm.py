@@ -2,6 +2,7 @@
 
 import math
 import sys
+import tempfile
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 
@@ -54,12 +55,13 @@ class LLM:
 
 @pytest.fixture
 def engine(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     vllm, lora, request = (ModuleType(n) for n in ("vllm", "vllm.lora", "vllm.lora.request"))
     vllm.LLM, vllm.SamplingParams = LLM, Parameters
     request.LoRARequest = lambda name, number, path: (name, number, path)
     for module in (vllm, lora, request):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    return VLLMEngine("some/model", Adapted(), tmp_path, rank=4, gpu_memory_utilization=0.4)
+    return VLLMEngine("some/model", Adapted(), rank=4, gpu_memory_utilization=0.4)
 
 
 def test_siblings_are_requests_of_their_own_at_temperature_one(engine):
@@ -95,5 +97,6 @@ def test_every_update_has_an_adapter_of_its_own_and_old_ones_go(engine, tmp_path
     engine.write(engine.read([[1]]), [None], limit=1)
     last = engine._llm.asked[-1][2]
     assert (first[1], last[1]) == (1, 4)
-    assert last[2] == str(tmp_path / "000004")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["000003", "000004"]
+    [folder] = tmp_path.iterdir()
+    assert last[2] == str(folder / "000004")
+    assert sorted(path.name for path in folder.iterdir()) == ["000003", "000004"]
