@@ -19,6 +19,7 @@ import numpy as np
 from sandboxgym.core import codec
 from sandboxgym.core.env import ForkableEnv
 from sandboxgym.core.errors import (
+    DataNotFoundError,
     InvalidActionError,
     InvalidOptionsError,
     SnapshotCorruptError,
@@ -94,6 +95,8 @@ class BrowserEnv(ForkableEnv[Observation, str]):
         render_mode: "rgb_array", or None.
 
     Raises:
+        DataNotFoundError: There is no such function or folder.
+        TypeError: The site is none of what it can be.
         BrowserNotFoundError: At the first `reset`, where there is no Chromium.
     """
 
@@ -204,12 +207,15 @@ class BrowserEnv(ForkableEnv[Observation, str]):
         """The first path and the goal of an episode, from the options of `reset`.
 
         Raises:
-            InvalidOptionsError: There are other options.
+            InvalidOptionsError: There are other options, or they are no texts.
         """
         unknown = sorted(set(options) - {"start", "goal"})
         if unknown:
             raise InvalidOptionsError(f"reset takes the options start and goal; got {unknown}")
-        return options.get("start", self._start), options.get("goal", self._goal)
+        task = options.get("start", self._start), options.get("goal", self._goal)
+        if not all(isinstance(text, str) for text in task):
+            raise InvalidOptionsError(f"start and goal are texts; got {task!r:.200}")
+        return task
 
     def fresh_site(self, seed: int) -> Site:
         """The site as it is at the beginning of an episode; `seed` was drawn for it."""
@@ -365,4 +371,7 @@ class Held:
 
 def _named(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise DataNotFoundError(f"there is no function {name!r} for rewards") from error

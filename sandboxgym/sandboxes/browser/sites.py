@@ -76,11 +76,17 @@ def site_factory(given: Any) -> SiteFactory:
 
     Raises:
         DataNotFoundError: The text names no function, URL or folder.
+        TypeError: It is none of these.
     """
     if callable(given):
+        _check_takes_nothing(given)
         return lambda: _site_of(given())
     if isinstance(given, Path):
         return folder(given)
+    if not isinstance(given, str):
+        raise TypeError(
+            f"a site is a function that makes an application, a URL or a folder; got {given!r:.200}"
+        )
     if given.startswith(("http://", "https://")):
         return external(given)
     module, colon, name = given.partition(":")
@@ -92,10 +98,24 @@ def site_factory(given: Any) -> SiteFactory:
     return folder(given)
 
 
+def _check_takes_nothing(given: Any) -> None:
+    try:
+        inspect.signature(given).bind()
+    except ValueError:  # nothing is known of it
+        return
+    except TypeError as error:
+        raise TypeError(
+            f"{given!r:.200} is no function that makes a site ({error}): each environment needs an "
+            "application of its own, so give a function without arguments that makes one"
+        ) from None
+
+
 def _site_of(made: Any) -> Site:
     if hasattr(made, "respond"):
         site: Site = made
         return site
+    if not callable(made):
+        raise TypeError(f"the function that makes the site returned {made!r:.200}: no application")
     asynchronous = inspect.iscoroutinefunction(made) or inspect.iscoroutinefunction(
         getattr(made, "__call__", None)  # noqa: B004 - the method itself is looked at
     )

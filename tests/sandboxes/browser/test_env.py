@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import sandboxgym as sg
-from sandboxgym.core.errors import InvalidActionError, InvalidOptionsError
+from sandboxgym.core.errors import DataNotFoundError, InvalidActionError, InvalidOptionsError
 from sandboxgym.sandboxes.browser import loop
 from sandboxgym.sandboxes.browser.env import BrowserEnv, Turn
 from sandboxgym.sandboxes.browser.errors import UncapturedPageError
@@ -211,6 +211,14 @@ def test_elements_may_be_nested_deeply(browser, tmp_path, deeper):
         assert (obs["title"], env.metrics.get("unfaithful_restores", 0)) == ("pressed", 0)
     finally:
         env.close()
+
+
+def test_what_is_no_text_or_no_function_is_refused(env):
+    with pytest.raises(InvalidOptionsError, match=r"texts; got \('/', 5\)"):
+        env.reset(options={"goal": 5})
+    for reward in ("nowhere:reward", "os:reward", "reward"):
+        with pytest.raises(DataNotFoundError, match=f"no function '{reward}' for rewards"):
+            BrowserEnv(TestSite, reward=reward)
 
 
 def test_a_page_with_too_many_nodes_gives_way_to_an_empty_one(browser):

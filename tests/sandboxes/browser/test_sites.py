@@ -261,3 +261,21 @@ def test_a_factory_is_found_for_whatever_is_given(tmp_path):
 def test_what_names_no_site_is_refused(given):
     with pytest.raises(DataNotFoundError):
         sites.site_factory(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (7, "got 7"),
+        (Counter(), "give a function without arguments that makes one"),
+        (lambda name: Counter(), "missing a required argument: 'name'"),
+    ],
+)
+def test_what_is_no_function_that_makes_a_site_is_refused(given, why):
+    with pytest.raises(TypeError, match=why):
+        sites.site_factory(given)
+
+
+def test_a_function_that_makes_no_site_is_found_out():
+    with pytest.raises(TypeError, match="returned None: no application"):
+        sites.site_factory(lambda: None)()

@@ -26,6 +26,7 @@ from sandboxgym.sandboxes.browser.session import Session
 from sandboxgym.sandboxes.browser.sites import Site
 
 _MAX_UTTERANCE = 100_000
+_MODES = ("train", "test")
 
 # In the page's own world, where MiniWoB++ keeps these. What is called changes nothing.
 _STANDING = """typeof core === "undefined" || core.ept0 === null ? null : {
@@ -100,6 +101,7 @@ class MiniWoBEnv(BrowserEnv):
     Raises:
         MissingDependencyError: MiniWoB++ is not installed.
         DataNotFoundError: There is no such task.
+        ValueError: There is no such mode.
     """
 
     def __init__(
@@ -112,6 +114,8 @@ class MiniWoBEnv(BrowserEnv):
         render_mode: str | None = None,
     ) -> None:
         self.task = tasks.task(task)
+        if mode not in _MODES:
+            raise ValueError(f"mode={mode!r}: choose among {', '.join(_MODES)}")
         self._site_seed: int | None = None
         self.standing = _LEFT
         world = Options(width=self.task.width, height=self.task.height, action_ms=action_ms)

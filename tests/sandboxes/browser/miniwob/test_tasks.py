@@ -33,6 +33,11 @@ def test_other_names_are_refused(name: str) -> None:
         MiniWoBEnv(name)
 
 
+def test_other_modes_are_refused() -> None:
+    with pytest.raises(ValueError, match="mode='eval': choose among train, test"):
+        MiniWoBEnv("click-test", mode="eval")
+
+
 def test_reset_takes_no_options() -> None:
     with pytest.raises(InvalidOptionsError):
         MiniWoBEnv("click-test").reset(options={"task": "click-link"})
