@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import json
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -16,6 +20,7 @@ import verifiers.v1 as vf  # noqa: E402
 from aiohttp import web  # noqa: E402
 
 from sandboxgym.integrations.verifiers.tasks import GROWN  # noqa: E402
+from tests.integrations.pages import ROOT, page  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import tiny  # noqa: E402
@@ -133,3 +138,27 @@ def test_the_example_evaluates():
     (trace,) = asyncio.run(example.main(episodes=1))
     assert trace.ok
     assert trace.num_branches >= 2
+
+
+def test_the_plugin_and_the_command_of_the_page_evaluate(tmp_path):
+    (plugin,) = re.findall(r"```py\n(.*?)```", page("verifiers"), re.DOTALL)
+    (command,) = re.findall(r"```bash\n(.*?)```", page("verifiers"), re.DOTALL)
+    (tmp_path / "my_sandbox.py").write_text(plugin)
+
+    async def evaluate() -> None:
+        async with serving(itertools.repeat("look")) as address:
+            shell = await asyncio.create_subprocess_shell(
+                command.replace("http://localhost:8000/v1", address)
+                .replace("PYTHONPATH=.", f"PYTHONPATH=.:{ROOT}")
+                .replace("episodes 20", "episodes 1")
+                .replace("max_decisions 10", "max_decisions 2"),
+                cwd=tmp_path,
+                env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+            )
+            assert await shell.wait() == 0
+
+    asyncio.run(evaluate())
+    (traces,) = tmp_path.glob("outputs/*/traces.jsonl")
+    (episode,) = map(json.loads, traces.read_text().splitlines())
+    assert episode["ok"]
+    assert episode["traces"][0]["info"][GROWN]["returns"] == [0.0] * 4
