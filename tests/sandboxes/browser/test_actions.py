@@ -1,7 +1,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandboxgym.sandboxes.browser.actions import KINDS, ActionError, describe, parse
@@ -61,12 +61,14 @@ def test_refuses_with_the_reason(text, reason):
         parse(text)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_an_action_or_an_action_error(text):
     with contextlib.suppress(ActionError):
         parse(text)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_quoting_what_python_quotes_gives_the_text_back(value):
     assert parse(f"send_msg_to_user({value!r})")["text"] == value
