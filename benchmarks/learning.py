@@ -212,6 +212,9 @@ def summary(study: Study, world: str, groups: Mapping[str, Sequence[Run]]) -> di
             reached = compute_to(runs, goal)
             rows[method]["updates_to_best_critic_free_final"] = updates_by(runs, reached)
             rows[method]["compute_to_best_critic_free_final"] = reached
+    if "rloo" in rows:
+        for method, runs in groups.items():
+            rows[method]["final_over_rloo"] = asdict(over(runs, groups["rloo"]))
     return {
         "describes": WORLDS[world].describes,
         "compute": study.compute or WORLDS[world].compute,
@@ -239,6 +242,15 @@ def row(runs: Sequence[Run]) -> dict[str, Any]:
         "updates": statistics.fmean(run.updates[-1].update for run in runs),
         "gradient_variance_times_cost": asdict(interval(products)) if products else None,
     }
+
+
+def over(runs: Sequence[Run], others: Sequence[Run]) -> Interval:
+    """How much more success runs end with than others with the same seeds, and so the same start.
+
+    Starts differ more between seeds than methods do: pairs tell what means over seeds cannot.
+    """
+    ends = {run.seed: final(run) for run in others}
+    return interval([final(run) - ends[run.seed] for run in runs])
 
 
 def on_real_games(run: Run, games_dir: Path) -> dict[str, Any]:
@@ -286,10 +298,10 @@ def table(found: Mapping[str, Any]) -> str:
     for world, result in found["worlds"].items():
         lines += [f"### {world}", "", f"{result['describes']}; {result['compute']:,.0f} units.", ""]
         lines.append(
-            "| method | rate | seeds | start | final | mean over compute | variance × cost | "  # noqa: RUF001
-            "updates to match | valid_seen |"
+            "| method | rate | seeds | start | final | over RLOO, points | mean over compute | "
+            "variance times cost, millions | updates to match | valid_seen |"
         )
-        lines.append("|---|---|---|---|---|---|---|---|---|")
+        lines.append("|---" * 10 + "|")
         for method, one in result["methods"].items():
             reached, real = one.get("updates_to_best_critic_free_final"), one.get("valid_seen")
             cells = [
@@ -298,16 +310,26 @@ def table(found: Mapping[str, Any]) -> str:
                 str(len(one["seeds"])),
                 percent(one["start"]),
                 percent(one["final"]),
+                number(one.get("final_over_rloo"), unit=0.01, sign="+"),
                 percent(one["area"]),
-                number(one["gradient_variance_times_cost"]),
+                number(one["gradient_variance_times_cost"], unit=1e6),
                 ("never" if reached is None else f"{reached:.0f}") + f" of {one['updates']:.0f}",
                 "–" if real is None else f"{100 * real['success']:.1f} %",  # noqa: RUF001
             ]
             lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
+    lines += [LEGEND, ""]
     made = found["made"]
     lines.append(f"`{made['command']}`, commit {made['commit']}, {made['machine']}.")
     return "\n".join(lines) + "\n"
+
+
+LEGEND = """\
+Start and final are success on the tasks of evaluation, the final one a mean of the last three
+evaluations; intervals are 90 % of Student's t over seeds. "Over RLOO" compares runs of the same
+seed, which start with the same policy. "Updates to match" says how many of its updates a method
+needs to the final success of the best of RLOO and GRPO. Variance times cost is of the gradient of a
+single tree, and not known where steps are taken on minibatches."""
 
 
 def percent(value: Mapping[str, Any]) -> str:
@@ -319,12 +341,13 @@ def percent(value: Mapping[str, Any]) -> str:
     return f"{text} ({100 * max(0.0, whole.low):.1f}–{100 * min(1.0, whole.high):.1f})"  # noqa: RUF001
 
 
-def number(value: Mapping[str, Any] | None) -> str:
-    """A number and how far its 90 % interval reaches."""
+def number(value: Mapping[str, Any] | None, *, unit: float = 1.0, sign: str = "") -> str:
+    """A number in some unit, and how far its 90 % interval reaches."""
     if value is None:
         return "–"  # noqa: RUF001
     margin = value["margin"]
-    return f"{value['mean']:,.0f}" + ("" if margin is None else f" ± {margin:,.0f}")
+    text = f"{value['mean'] / unit:{sign}.1f}"
+    return text + ("" if margin is None else f" ± {margin / unit:.1f}")
 
 
 def write(study: Study, results: Path, command: str, games_dir: Path | None = None) -> bool:

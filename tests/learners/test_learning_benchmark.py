@@ -104,6 +104,7 @@ def test_the_results_name_command_commit_machine_rates_and_every_method(study, t
     assert '"algorithms":["bpo","rloo"]' in page
     text = table(found)
     assert "| bpo | 0.001 | 3 |" in text
+    assert "| rloo | 0.01 | 3 |" in text.splitlines()[7]
     assert text.splitlines()[6].endswith(" | – |")  # noqa: RUF001 -- no real games were given
     assert "| rloo | 0.01 | 3 |" in text
 
@@ -155,3 +156,15 @@ def test_the_real_training_takes_every_method(tmp_path, monkeypatch):
         job = study.job("short", method, 1e-3, 0)
         job = jobs.Job(job.name, job.folder, 0, 1.0, {**job.settings, **small})
         assert jobs.train_all([job], at_once=1)
+
+
+def test_success_over_rloo_is_that_of_pairs_with_the_same_seed(study):
+    tune(study)
+    for seed, skill in enumerate((0.2, 0.5, 0.8)):
+        invent(study, "bpo", 1e-3, seed, skill=skill)
+        invent(study, "rloo", 1e-2, seed, skill=skill)
+    groups = learning.compared(study, "short")
+    same = learning.over(groups["bpo"], list(reversed(groups["rloo"])))
+    assert same.mean == pytest.approx(0.0, abs=0.05)
+    last = learning.over(groups["bpo"][2:], groups["rloo"])
+    assert last.mean == pytest.approx(0.0, abs=0.05), "not against the mean of other seeds"
