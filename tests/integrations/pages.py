@@ -38,7 +38,7 @@ def run_page(name: str, folder: Path, *, elsewhere: tuple[str, str] = ("", "")) 
     done = subprocess.run(
         [sys.executable, str(script)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},  # networks are small
         capture_output=True,
         text=True,
         check=False,
