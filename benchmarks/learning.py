@@ -9,12 +9,14 @@ have the same budget of compute: environment steps, and generated tokens at thei
 `--games-dir`, what the first seed of each method learned is played on ALFWorld's `valid_seen` too.
 
 The budget in minutes ends what runs; the same command goes on from there. What is finished is read
-from the run directories, and written down with the commit, the command and the machine.
+from the run directories, and written down with the commit, the command and the machine: numbers and
+pictures in `--results` (pictures need matplotlib), a page with every tree in `--out`.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import shlex
 import statistics
@@ -25,6 +27,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import learning_plot
+from benchmarks.learning_table import table
 from sandboxgym_learners import demo
 from sandboxgym_learners.evaluate import EvaluateConfig, evaluate
 from sandboxgym_learners.jobs import Job, Setting, train_all
@@ -292,64 +296,6 @@ def compute_to(runs: Sequence[Run], goal: float) -> float | None:
     return next((x for x, y in zip(mean.x, mean.mean, strict=True) if y >= goal), None)
 
 
-def table(found: Mapping[str, Any]) -> str:
-    """The result as Markdown."""
-    lines = []
-    for world, result in found["worlds"].items():
-        lines += [f"### {world}", "", f"{result['describes']}; {result['compute']:,.0f} units.", ""]
-        lines.append(
-            "| method | rate | seeds | start | final | over RLOO, points | mean over compute | "
-            "variance times cost, millions | updates to match | valid_seen |"
-        )
-        lines.append("|---" * 10 + "|")
-        for method, one in result["methods"].items():
-            reached, real = one.get("updates_to_best_critic_free_final"), one.get("valid_seen")
-            cells = [
-                method,
-                f"{result['rates'][method]:g}",
-                str(len(one["seeds"])),
-                percent(one["start"]),
-                percent(one["final"]),
-                number(one.get("final_over_rloo"), unit=0.01, sign="+"),
-                percent(one["area"]),
-                number(one["gradient_variance_times_cost"], unit=1e6),
-                ("never" if reached is None else f"{reached:.0f}") + f" of {one['updates']:.0f}",
-                "–" if real is None else f"{100 * real['success']:.1f} %",  # noqa: RUF001
-            ]
-            lines.append(f"| {' | '.join(cells)} |")
-        lines.append("")
-    lines += [LEGEND, ""]
-    made = found["made"]
-    lines.append(f"`{made['command']}`, commit {made['commit']}, {made['machine']}.")
-    return "\n".join(lines) + "\n"
-
-
-LEGEND = """\
-Start and final are success on the tasks of evaluation, the final one a mean of the last three
-evaluations; intervals are 90 % of Student's t over seeds. "Over RLOO" compares runs of the same
-seed, which start with the same policy. "Updates to match" says how many of its updates a method
-needs to the final success of the best of RLOO and GRPO. Variance times cost is of the gradient of a
-single tree, and not known where steps are taken on minibatches."""
-
-
-def percent(value: Mapping[str, Any]) -> str:
-    """A share and its 90 % interval."""
-    whole = Interval(**value)
-    text = f"{100 * whole.mean:.1f} %"
-    if whole.margin is None:
-        return text
-    return f"{text} ({100 * max(0.0, whole.low):.1f}–{100 * min(1.0, whole.high):.1f})"  # noqa: RUF001
-
-
-def number(value: Mapping[str, Any] | None, *, unit: float = 1.0, sign: str = "") -> str:
-    """A number in some unit, and how far its 90 % interval reaches."""
-    if value is None:
-        return "–"  # noqa: RUF001
-    margin = value["margin"]
-    text = f"{value['mean'] / unit:{sign}.1f}"
-    return text + ("" if margin is None else f" ± {margin / unit:.1f}")
-
-
 def write(study: Study, results: Path, command: str, games_dir: Path | None = None) -> bool:
     """Write down what is finished; whether anything is."""
     worlds = {}
@@ -364,7 +310,10 @@ def write(study: Study, results: Path, command: str, games_dir: Path | None = No
                     real = on_real_games(runs[0], games_dir)
                     worlds[world]["methods"][method]["valid_seen"] = real
             runs = [run for each in groups.values() for run in each]
-            write_report(runs, results / f"learning-{world}", command=command)
+            write_report(runs, study.out / f"report-{world}", command=command)
+            title = WORLDS[world].describes
+            learning_plot.draw(groups, title, results / f"learning-{world}.png")
+            worlds[world]["plot"] = f"learning-{world}.png"
     if not worlds:
         return False
     found = {
@@ -392,6 +341,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--at-once", type=int, default=2, help="runs at the same time")
+    if importlib.util.find_spec("matplotlib") is None:
+        parser.error("its pictures need matplotlib: pip install matplotlib")
     return parser.parse_args(given)
 
 

@@ -17,11 +17,13 @@ from benchmarks.learning import (
     Study,
     compute_to,
     finished,
-    table,
     write,
 )
+from benchmarks.learning_plot import differences
+from benchmarks.learning_table import table
 from sandboxgym_learners import jobs
 from sandboxgym_learners.config import TrainConfig
+from sandboxgym_learners.report.curves import Points
 from sandboxgym_learners.report.load import load_run
 from tests.learners.run_fixtures import make_run
 
@@ -100,8 +102,9 @@ def test_the_results_name_command_commit_machine_rates_and_every_method(study, t
     assert methods["bpo"]["final"]["mean"] > methods["rloo"]["final"]["mean"]
     reached = [methods[name]["compute_to_best_critic_free_final"] for name in ("bpo", "rloo")]
     assert reached[0] < reached[1]
-    page = (tmp_path / "results" / "learning-short" / "index.html").read_text()
+    page = (study.out / "report-short" / "index.html").read_text()
     assert '"algorithms":["bpo","rloo"]' in page
+    assert (tmp_path / "results" / "learning-short.png").read_bytes().startswith(b"\x89PNG")
     text = table(found)
     assert "| bpo | 0.001 | 3 |" in text
     assert "| rloo | 0.01 | 3 |" in text.splitlines()[7]
@@ -116,7 +119,7 @@ def test_variants_of_an_algorithm_stand_side_by_side(tmp_path):
         for seed in (TUNING_SEED, 0):
             invent(study, method, 1e-3, seed)
     assert write(study, tmp_path / "results", "the command")
-    page = (tmp_path / "results" / "learning-short" / "index.html").read_text()
+    page = (study.out / "report-short" / "index.html").read_text()
     assert '"algorithms":["bpo","bpo-adaptive","rloo"]' in page
 
 
@@ -168,3 +171,9 @@ def test_success_over_rloo_is_that_of_pairs_with_the_same_seed(study):
     assert same.mean == pytest.approx(0.0, abs=0.05)
     last = learning.over(groups["bpo"][2:], groups["rloo"])
     assert last.mean == pytest.approx(0.0, abs=0.05), "not against the mean of other seeds"
+
+
+def test_differences_are_those_of_one_seed_where_both_were_measured():
+    one = {0: Points([0.0, 10.0], [0.0, 1.0]), 1: Points([0.0], [9.0])}
+    other = {0: Points([0.0, 5.0, 20.0], [0.5, 0.5, 0.5])}
+    assert differences(one, other) == [Points([0.0, 10.0], [-0.5, 0.5])]
