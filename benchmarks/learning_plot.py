@@ -23,20 +23,21 @@ def draw(groups: Mapping[str, Sequence[Run]], title: str, path: Path) -> None:
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4))
     curves = {method: smooth(runs) for method, runs in groups.items()}
-    for method, runs in curves.items():
+    for number, (method, runs) in enumerate(curves.items()):
+        colour = f"C{number}"
         mean = band(list(runs.values()))
         if mean is not None:
-            left.plot(mean.x, mean.mean, label=method)
+            left.plot(mean.x, mean.mean, color=colour, label=method)
         if method == "rloo" or "rloo" not in curves:
             right.axhline(0, color="grey", linewidth=1)
             continue
         over = band(differences(runs, curves["rloo"]))
         if over is not None:
-            [line] = right.plot(over.x, over.mean, label=f"{method} over rloo")
+            right.plot(over.x, over.mean, color=colour, label=method)
             if over.low and over.high:
-                right.fill_between(over.x, over.low, over.high, color=line.get_color(), alpha=0.12)
+                right.fill_between(over.x, over.low, over.high, color=colour, alpha=0.12)
     left.set_ylabel("success, mean over seeds")
-    right.set_ylabel("difference by pairs of one start, with 90 % bands")
+    right.set_ylabel("over rloo, pairs of one start, 90 % bands")
     for panel in (left, right):
         panel.set_xlabel("compute, in environment steps")
         panel.legend(fontsize=8)
