@@ -166,6 +166,16 @@ class Study:
             for rate in self.rates_of(method)
         ]
 
+    def tuned_in(self, world: str) -> Study:
+        """The part of the study that is about one world and the methods that are tuned there."""
+        alone = replace(self, worlds=[world])
+        tuned = [
+            method
+            for method in self.methods
+            if all(job.finished() for job in replace(alone, methods=[method]).tuning())
+        ]
+        return replace(alone, methods=tuned)
+
     def best_rate(self, world: str, method: str) -> float:
         """The rate whose tuning run has the largest area under its success curve."""
         return max(self.rates_of(method), key=lambda rate: self.tuned_area(world, method, rate))
@@ -195,7 +205,8 @@ def train(study: Study, *, minutes: float, at_once: int) -> bool:
 def compared(study: Study, world: str) -> dict[str, list[Run]]:
     """The finished runs of every method in a world: those of the seeds that all methods have."""
     found = {method: finished(study, world, method) for method in study.methods}
-    common = set.intersection(*({run.seed for run in runs} for runs in found.values()))
+    seeds = [{run.seed for run in runs} for runs in found.values()]
+    common = set.intersection(*seeds) if seeds else set()
     return {method: [r for r in runs if r.seed in common] for method, runs in found.items()}
 
 
@@ -300,10 +311,8 @@ def write(study: Study, results: Path, command: str, games_dir: Path | None = No
     """Write down what is finished; whether anything is."""
     worlds = {}
     for world in study.worlds:
-        if not all(job.finished() for job in replace(study, worlds=[world]).tuning()):
-            continue
-        groups = compared(study, world)
-        if all(groups.values()):
+        groups = compared(study.tuned_in(world), world)
+        if groups and all(groups.values()):
             worlds[world] = summary(study, world, groups)
             if games_dir is not None:
                 for method, runs in groups.items():

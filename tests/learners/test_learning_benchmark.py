@@ -89,6 +89,18 @@ def test_nothing_is_written_before_every_method_has_a_seed(study, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+def test_methods_that_are_not_tuned_yet_are_left_out(study, tmp_path):
+    tune(study)
+    for seed in range(2):
+        invent(study, "bpo", 1e-3, seed)
+        invent(study, "rloo", 1e-2, seed)
+    wide = Study(study.out, ["short", "long"], [*study.methods, "ppo"], study.rates, 2, 40000.0)
+    assert write(wide, tmp_path / "results", "the command")
+    found = json.loads((tmp_path / "results" / "learning.json").read_text())
+    assert list(found["worlds"]) == ["short"]
+    assert list(found["worlds"]["short"]["methods"]) == ["bpo", "rloo"]
+
+
 def test_the_results_name_command_commit_machine_rates_and_every_method(study, tmp_path):
     tune(study)
     for seed in range(3):
