@@ -31,7 +31,7 @@ from benchmarks import learning_plot
 from benchmarks.learning_table import table
 from sandboxgym_learners import demo
 from sandboxgym_learners.evaluate import EvaluateConfig, evaluate
-from sandboxgym_learners.jobs import Job, Setting, train_all
+from sandboxgym_learners.jobs import Job, Setting, end_like_an_interrupt, train_all
 from sandboxgym_learners.report import write_report
 from sandboxgym_learners.report.curves import Interval, area_under, band, interval
 from sandboxgym_learners.report.load import Run, load_run
@@ -369,4 +369,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_like_an_interrupt()
     raise SystemExit(main())

@@ -8,18 +8,15 @@ where it was, and with more seeds adds the new ones.
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 import tyro
 
 from sandboxgym.core.errors import SandboxGymError
-from sandboxgym_learners.jobs import Job, Setting, train_all
+from sandboxgym_learners.jobs import Job, Setting, end_like_an_interrupt, train_all
 from sandboxgym_learners.report import load_runs, write_report
 
 ALGORITHMS = ("bpo", "rloo")
@@ -116,10 +113,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)  # so that no run outlives the demo
+    end_like_an_interrupt()
     raise SystemExit(main())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 from tqdm import tqdm  # type: ignore[import-untyped]
 
@@ -147,6 +149,18 @@ def train_all(jobs: Sequence[Job], *, at_once: int, deadline: float | None = Non
                     _check_end(job, process.returncode)
             _show(bar, jobs, running)
     return True
+
+
+def end_like_an_interrupt() -> None:
+    """Let SIGTERM end this program as Ctrl-C does: with its runs, and not before them.
+
+    A run that outlives its program would write in one directory with the one that goes on there.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _check_end(job: Job, status: int) -> None:

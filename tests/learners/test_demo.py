@@ -14,6 +14,7 @@ from sandboxgym_learners import demo, jobs
 from sandboxgym_learners.demo import DemoConfig, DemoError, main
 from sandboxgym_learners.jobs import Job, last_compute, train_all
 from tests.learners.run_fixtures import make_run
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +22,7 @@ STAND_IN = """
 import sys, time
 from pathlib import Path
 from tests.learners.run_fixtures import make_run
+from tests.waiting import wait_until
 folder, algo, seed, budget, ending = sys.argv[1:]
 if ending == "fails":
     sys.exit("error: the sandbox is on fire")
@@ -118,6 +120,26 @@ def test_an_interrupted_demo_stops_its_runs_and_goes_on_later(
     del stand_in["rloo"]
     assert main(options) == 0
     assert len(started) == 3
+
+
+def test_a_demo_that_is_terminated_leaves_no_run_behind(tmp_path):
+    program = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "sandboxgym_learners.demo", "--out", str(tmp_path / "report")),
+            *("--seeds", "1", "--budget", "100000"),
+        ],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
+    try:
+        wait_until(lambda: len(children.read_text().split()) == 2)
+        runs = [Path("/proc") / pid for pid in children.read_text().split()]
+        program.terminate()
+        assert program.wait() == 130
+    finally:
+        program.kill()
+    wait_until(lambda: not any(run.exists() for run in runs))
 
 
 def test_no_more_runs_at_once_than_asked_for(stand_in, tmp_path, monkeypatch):
