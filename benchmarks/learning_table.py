@@ -26,9 +26,9 @@ def table(found: Mapping[str, Any]) -> str:
                 str(len(one["seeds"])),
                 percent(one["start"]),
                 percent(one["final"]),
-                number(one.get("final_over_rloo"), unit=0.01, sign="+"),
+                number(one.get("final_over_rloo"), unit=0.01, form="+.1f"),
                 percent(one["area"]),
-                number(one["gradient_variance_times_cost"], unit=1e6),
+                number(one["gradient_variance_times_cost"], unit=1e6, form=".2f"),
                 ("never" if reached is None else f"{reached:.0f}") + f" of {one['updates']:.0f}",
                 "–" if real is None else f"{100 * real['success']:.1f} %",  # noqa: RUF001
             ]
@@ -59,10 +59,10 @@ def percent(value: Mapping[str, Any]) -> str:
     return f"{text} ({100 * max(0.0, whole.low):.1f}–{100 * min(1.0, whole.high):.1f})"  # noqa: RUF001
 
 
-def number(value: Mapping[str, Any] | None, *, unit: float = 1.0, sign: str = "") -> str:
+def number(value: Mapping[str, Any] | None, *, unit: float, form: str) -> str:
     """A number in some unit, and how far its 90 % interval reaches."""
     if value is None:
         return "–"  # noqa: RUF001
     margin = value["margin"]
-    text = f"{value['mean'] / unit:{sign}.1f}"
-    return text + ("" if margin is None else f" ± {margin / unit:.1f}")
+    text = f"{value['mean'] / unit:{form}}"
+    return text + ("" if margin is None else f" ± {margin / unit:{form.lstrip('+')}}")
