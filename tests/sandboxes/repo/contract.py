@@ -9,6 +9,7 @@ import pytest
 from sandboxgym.core.errors import UncapturedStateError
 from sandboxgym.sandboxes.repo.backend import SandboxError
 
+ONCE_IT_SLEEPS = "until pgrep -x sleep > /dev/null; do :; done"
 SHELL = "x=5; export y='a b'; f() { echo f$x; }; a=(1 2); alias hi='echo hi'; umask 027; cd docs"
 ASK_SHELL = "pwd; echo $x; printenv y; f; echo ${a[1]}; hi; umask"
 SHELL_ANSWER = "/repo/docs\n5\na b\nf5\n2\nhi\n0027\n"
@@ -113,7 +114,7 @@ class BackendContract:
         twin.close()
 
     def test_what_runs_in_the_background_is_named_or_lost(self, sandbox):
-        sandbox.run("sleep 1234 &")
+        sandbox.run(f"sleep 1234 & {ONCE_IT_SLEEPS}")
         with pytest.raises(UncapturedStateError, match="sleep 1234"):
             sandbox.snapshot()
         assert sandbox.run("pgrep -f 'sleep 123[4]' | wc -l").output.strip() == "1"

@@ -15,6 +15,7 @@ from sandboxgym.core.errors import UncapturedStateError
 from sandboxgym.sandboxes.repo.backend import Limits, SandboxError
 from sandboxgym.sandboxes.repo.bases import base_of_folder
 from tests.sandboxes.repo.conftest import make_overlay_backend
+from tests.sandboxes.repo.contract import ONCE_IT_SLEEPS
 
 MIB = 2**20
 SMALL = Limits(
@@ -326,7 +327,7 @@ class TestLimits:
 class TestTheSandboxItself:
     def test_a_daemon_outlives_its_command_and_not_its_sandbox(self, sandbox):
         start = sandbox.snapshot()
-        sandbox.run("setsid nohup sleep 1234 > /dev/null 2>&1 &")
+        sandbox.run(f"setsid nohup sleep 1234 > /dev/null 2>&1 & {ONCE_IT_SLEEPS}")
         with pytest.raises(UncapturedStateError, match="sleep 1234"):
             sandbox.snapshot()
         sandbox.restore(start)

@@ -28,6 +28,7 @@ from sandboxgym.sandboxes.repo.bases import Skeleton, commit_anew
 from sandboxgym.sandboxes.repo.env import RepoEnv
 from sandboxgym.sandboxes.repo.submission import Grade
 from tests.sandboxes.repo.conftest import make_overlay_backend
+from tests.sandboxes.repo.contract import ONCE_IT_SLEEPS
 
 TEST = "import calc\nassert calc.add(2, 2) == 4\n"
 FIX = "sed -i 's/a - b/a + b/' calc.py"
@@ -394,13 +395,13 @@ class TestForking:
             make().restore(env.snapshot().drop_state())
 
     def test_what_runs_in_the_background_is_refused_or_lost(self, env, make):
-        env.step("sleep 1234 &")
+        env.step(f"sleep 1234 & {ONCE_IT_SLEEPS}")
         with pytest.raises(UncapturedStateError, match="sleep 1234"):
             env.snapshot()
         assert env.step("pgrep -c sleep")[0] == shown("1\n")
         lossy = make(allow_process_loss=True)
         lossy.reset(seed=1)
-        lossy.step("sleep 1234 &")
+        lossy.step(f"sleep 1234 & {ONCE_IT_SLEEPS}")
         lossy.snapshot()
         assert lossy.step("pgrep -c sleep")[0] == shown("0\n", 1)
 
