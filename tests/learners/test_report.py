@@ -583,6 +583,16 @@ layout.fit(document.querySelector(".tree-scroll").clientWidth);
 const pen = canvas.getContext("2d");
 const hex = (x, y) => "#" + [...pen.getImageData(Math.round(x), Math.round(y), 1, 1).data]
   .slice(0, 3).map((part) => part.toString(16).padStart(2, "0")).join("");
+const inked = () => {
+  const { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let at = 3; at < data.length; at += 4) count += data[at] > 0;
+  return count;
+};
+for (let before = -1, now = inked(); now !== before || now === 0; now = inked()) {
+  before = now;  // on a busy machine the page may still be painting
+  await wait(200);
+}
 const inView = ({ lane, depth }) =>
   layout.y(lane) < canvas.height - 10 && layout.x(depth) < canvas.width - 60;
 """
