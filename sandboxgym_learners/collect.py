@@ -27,7 +27,7 @@ from sandboxgym_learners.policy import Act, Outlook, Policy, Query
 from sandboxgym_learners.prompts import Episode, PromptFormat
 from sandboxgym_learners.stages import HereStage, PoolStage, Stage, Stepped
 from sandboxgym_learners.tree import Group, Segment, Step
-from sandboxgym_learners.worlds import TextEnv, commands
+from sandboxgym_learners.worlds import TextEnv, WorldConfig, commands
 
 
 @dataclass(slots=True)
@@ -116,6 +116,18 @@ class Collector:
             PoolStage(make_env, lanes=lanes, workers=workers) if workers else HereStage(make_env)
         )
         self.costs = Costs()
+
+    @classmethod
+    def in_world(
+        cls,
+        policy: Policy,
+        world: WorldConfig,
+        make_env: Callable[[], TextEnv],
+        form: PromptFormat,
+    ) -> Collector:
+        """Collect with `policy` as a world says; `make_env` makes its environments."""
+        workers, lanes = world.workers, world.lanes
+        return cls(policy, make_env, form, world.face, workers=workers, lanes=lanes)
 
     def close(self) -> None:
         """Close the environments."""

@@ -112,16 +112,8 @@ def evaluate(config: EvaluateConfig) -> Evaluation:
         config.run / config.policy, _part(PolicyConfig, saved, "policy"), world.face.style
     )
     trees: list[Group] = []
-    with closing(
-        Collector(
-            policy,
-            world.make_held_out,
-            _part(PromptFormat, saved, "prompt"),
-            world.face,
-            workers=world.workers,
-            lanes=world.lanes,
-        )
-    ) as collector:
+    form = _part(PromptFormat, saved, "prompt")
+    with closing(Collector.in_world(policy, world, world.make_held_out, form)) as collector:
         for first in range(0, config.tasks, TASKS_AT_ONCE):
             tasks = range(first, min(first + TASKS_AT_ONCE, config.tasks))
             trees += collector.collect(

@@ -45,15 +45,12 @@ class Trackers:
         for name in names:
             kind = LOGGER_TYPE_TO_CLASS[name]
             where = [folder / "tracking"] if kind.requires_logging_directory else []
-            tracker = _trying(name, "could not start", lambda: kind(PROJECT, *where))  # noqa: B023
+            tracker = _trying(name, "could not start", kind, PROJECT, *where)
             if hasattr(tracker, "start"):
                 _trying(name, "could not start", tracker.start)
             self._trackers.append((name, tracker))
-            _trying(
-                name,
-                "did not take the configuration",
-                lambda: tracker.store_init_configuration(flat(config)),  # noqa: B023
-            )
+            take = tracker.store_init_configuration
+            _trying(name, "did not take the configuration", take, flat(config))
 
     def log(self, update: int, values: Mapping[str, float | None]) -> None:
         """Tell what is known of an update.
@@ -63,7 +60,7 @@ class Trackers:
         """
         known = {name: value for name, value in values.items() if value is not None}
         for name, tracker in self._trackers:
-            _trying(name, "failed", lambda: tracker.log(known, step=update))  # noqa: B023
+            _trying(name, "failed", tracker.log, known, step=update)
 
     def close(self) -> None:
         """Let them send what they still hold."""
@@ -113,9 +110,9 @@ def flat(nested: Mapping[str, Any], above: str = "") -> dict[str, str | int | fl
     return found
 
 
-def _trying(name: str, what: str, call: Callable[[], Any]) -> Any:
+def _trying(name: str, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
     try:
-        return call()
+        return call(*args, **options)
     except Exception as error:  # each tracker has errors of its own
         raise TrackerError(
             f"the tracker {name} {what} ({type(error).__name__}: {error}); the run goes on without "

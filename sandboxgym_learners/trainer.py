@@ -162,10 +162,7 @@ class Trainer:
         return load_policy(config.out / "start", config.policy, config.world.face.style)
 
     def _collector(self, policy: Policy, make: Callable[[], TextEnv]) -> Collector:
-        world = self.config.world
-        return Collector(
-            policy, make, self.config.prompt, world.face, workers=world.workers, lanes=world.lanes
-        )
+        return Collector.in_world(policy, self.config.world, make, self.config.prompt)
 
     def _one_update(self) -> tuple[Update, Timing, list[Group]]:
         costs = self.collector.costs

@@ -22,7 +22,6 @@ STAND_IN = """
 import sys, time
 from pathlib import Path
 from tests.learners.run_fixtures import make_run
-from tests.waiting import wait_until
 folder, algo, seed, budget, ending = sys.argv[1:]
 if ending == "fails":
     sys.exit("error: the sandbox is on fire")

@@ -34,17 +34,11 @@ def _browser() -> None:
 class TestWebShopBrowser(ForkableContract):
     seeds = (0,)
     depth = 3
+    actions = "browser"
 
     def make_env(self) -> Any:
-        return gym.make("sandboxgym/WebShopBrowser-v0")
+        return gym.make("sandboxgym/WebShopBrowser-v0", actions=self.actions)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.usefixtures("_browser")
-class TestWebShopBrowserByItsTexts(ForkableContract):
-    seeds = (0,)
-    depth = 3
-
-    def make_env(self) -> Any:
-        return gym.make("sandboxgym/WebShopBrowser-v0", actions="webshop")
+class TestWebShopBrowserByItsTexts(TestWebShopBrowser):
+    actions = "webshop"
