@@ -8,6 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from sandboxgym.sandboxes.browser import chromium
+from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
+
+
+@pytest.fixture(scope="session")
+def browser() -> None:
+    """Skips where there is no Chromium; all tests of a process share the one that there is."""
+    try:
+        chromium.find()
+    except BrowserNotFoundError as error:
+        pytest.skip(str(error))
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:

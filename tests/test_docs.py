@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from sandboxgym.sandboxes.browser import chromium
-from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
 from sandboxgym.sandboxes.repo.backend import Limits
 from tests.sandboxes.repo.conftest import make_overlay_backend
 
@@ -28,14 +26,11 @@ def examples(page: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if examples(p)], ids=lambda p: p.name)
-def test_examples_run(page, tmp_path):
+def test_examples_run(page, tmp_path, request):
     if page.name in NEED_SANDBOXES:
         make_overlay_backend(Limits()).close()  # or the test is skipped, with the reason
     if page.name in NEED_CHROMIUM:
-        try:
-            chromium.find()
-        except BrowserNotFoundError as error:
-            pytest.skip(str(error))
+        request.getfixturevalue("browser")
     program = ""
     for line, code in examples(page):
         program += "\n" * (line - program.count("\n")) + code  # errors have the page's line numbers

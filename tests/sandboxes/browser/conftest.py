@@ -5,18 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandboxgym.sandboxes.browser import chromium
-from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
 from tests.sandboxes.browser.helpers import Driver
-
-
-@pytest.fixture(scope="session")
-def browser() -> None:
-    """Skips where there is no Chromium; all tests of a process share the one that there is."""
-    try:
-        chromium.find()
-    except BrowserNotFoundError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

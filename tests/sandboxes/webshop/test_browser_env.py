@@ -8,19 +8,11 @@ import pytest
 
 import sandboxgym as sg
 from sandboxgym.core.errors import EpisodeEndedError, InvalidActionError, InvalidOptionsError
-from sandboxgym.sandboxes.browser import chromium
-from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
 from sandboxgym.sandboxes.webshop.browser_env import WebShopBrowserEnv
 from sandboxgym.sandboxes.webshop.env import WebShopEnv
 from tests.sandboxes.webshop.recorded import RecordedEnv
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _browser():
-    try:
-        chromium.find()
-    except BrowserNotFoundError as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("browser")
 
 
 @pytest.fixture

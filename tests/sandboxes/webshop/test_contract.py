@@ -8,8 +8,6 @@ import gymnasium as gym
 import pytest
 
 from sandboxgym.conformance import ForkableContract
-from sandboxgym.sandboxes.browser import chromium
-from sandboxgym.sandboxes.browser.errors import BrowserNotFoundError
 
 
 @pytest.mark.slow
@@ -20,17 +18,9 @@ class TestWebShop(ForkableContract):
         return gym.make("sandboxgym/WebShop-v0", num_prev_obs=1, num_prev_actions=1)
 
 
-@pytest.fixture(scope="module")
-def _browser() -> None:
-    try:
-        chromium.find()
-    except BrowserNotFoundError as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.usefixtures("_browser")
+@pytest.mark.usefixtures("browser")
 class TestWebShopBrowser(ForkableContract):
     seeds = (0,)
     depth = 3
