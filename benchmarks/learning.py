@@ -29,7 +29,7 @@ from typing import Any
 
 from benchmarks import learning_plot
 from benchmarks.learning_table import table
-from sandboxgym_learners import demo
+from benchmarks.learning_worlds import WORLDS
 from sandboxgym_learners.evaluate import EvaluateConfig, evaluate
 from sandboxgym_learners.jobs import Job, Setting, end_like_an_interrupt, train_all
 from sandboxgym_learners.report import write_report
@@ -72,61 +72,6 @@ METHODS = {
             "critic.epochs": 2,
         },
         rates=(1e-4, 2.5e-4, 5e-4),  # it takes six steps an update, the others one
-    ),
-}
-
-
-@dataclass(frozen=True)
-class World:
-    """What is trained on.
-
-    Attributes:
-        describes: In words, for the table.
-        settings: Options of the training.
-        compute: Budget of each run, in units of one environment step.
-    """
-
-    describes: str
-    settings: Mapping[str, Setting]
-    compute: float
-
-
-_FEW_HOUSES: dict[str, Setting] = {
-    **demo.SETTINGS,
-    "world.eval-episodes": 8,
-    "eval-every": 12,
-    "policy.width": 32,
-    "prompt.actions": 4,
-    "tree.per-update": 2,
-    "learning.warmup": 5,
-}
-"""A model and prompts small enough for hundreds of updates in minutes."""
-
-WORLDS = {
-    "short": World(
-        "ALFWorld, eight generated easy houses, 20 steps, evaluated on the houses trained on",
-        _FEW_HOUSES,
-        compute=150_000.0,
-    ),
-    "long": World(
-        "ALFWorld, four generated houses with a long routine first, 34 steps, evaluated on the "
-        "houses trained on",
-        {
-            **_FEW_HOUSES,
-            "world.arguments": (
-                "source=synthetic",
-                "difficulty=long",
-                'task_types=["pick_and_place_simple"]',
-            ),
-            "world.horizon": 34,
-            "world.train-tasks": 4,
-            "world.eval-tasks": 4,
-            "world.eval-episodes": 16,
-            "cloning.steps": 100,
-            "cloning.tasks": 4,
-            "cloning.detour": 0,
-        },
-        compute=500_000.0,
     ),
 }
 
