@@ -2,10 +2,11 @@
 
     python -m benchmarks.learning --budget 120 --out benchmarks/out/learning --results docs/results
 
-First every method is tuned in every world: as many learning rates, one run each, with a seed that
-is used for nothing else; the rate with the largest area under its success curve is taken. Then
-seeds are trained in rounds, so that all methods have the same number whenever it stops. All runs
-have the same budget of compute: environment steps, and generated tokens at their price. With
+All runs in a world start from one policy, made first, and have the same budget of compute:
+environment steps, and generated tokens at their price. Then every method is tuned: as many learning
+rates, one run each, with a seed that is used for nothing else; the rate with the largest area under
+its success curve is taken. Then seeds are trained in rounds, so that all methods have the same
+number whenever it stops. With
 `--games-dir`, what the first seed of each method learned is played on ALFWorld's `valid_seen` too.
 
 The budget in minutes ends what runs; the same command goes on from there. What is finished is read
@@ -22,126 +23,30 @@ import shlex
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks import learning_plot
+from benchmarks.learning_study import METHODS, Study, area
 from benchmarks.learning_table import table
 from benchmarks.learning_worlds import WORLDS
 from sandboxgym_learners.evaluate import EvaluateConfig, evaluate
-from sandboxgym_learners.jobs import Job, Setting, end_like_an_interrupt, train_all
+from sandboxgym_learners.jobs import end_like_an_interrupt, train_all
 from sandboxgym_learners.report import write_report
-from sandboxgym_learners.report.curves import Interval, area_under, band, interval
+from sandboxgym_learners.report.curves import Interval, band, interval
 from sandboxgym_learners.report.load import Run, load_run
 from sandboxgym_learners.report.provenance import commit, machine
 from sandboxgym_learners.report.results import variance_times_cost
-
-RATES = (2.5e-4, 5e-4, 1e-3)
-TUNING_SEED = 1000
-
-
-@dataclass(frozen=True)
-class Method:
-    """What tells a method from the others; all else is the same for all.
-
-    Attributes:
-        settings: Options of the training.
-        rates: Learning rates to choose from, as many for every method.
-    """
-
-    settings: Mapping[str, Setting]
-    rates: Sequence[float] = RATES
-
-
-_BPO: dict[str, Setting] = {"algo": "bpo", "tree.quantile": 0.9, "credit.mix": 0.7}
-
-METHODS = {
-    "bpo": Method(_BPO),
-    "bpo-adaptive": Method({**_BPO, "tree.branching": "adaptive"}),
-    "rloo": Method({"algo": "rloo", "tree.roots": 8}),
-    "grpo": Method({"algo": "grpo", "tree.roots": 8}),
-    "vineppo": Method({"algo": "vineppo"}),
-    "ppo": Method(
-        {
-            "algo": "ppo",
-            "tree.roots": 6,
-            "learning.epochs": 2,
-            "learning.minibatches": 3,
-            "critic.epochs": 2,
-        },
-        rates=(1e-4, 2.5e-4, 5e-4),  # it takes six steps an update, the others one
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Study:
-    """Which runs there are, and where they lie."""
-
-    out: Path
-    worlds: Sequence[str]
-    methods: Sequence[str]
-    rates: Sequence[float] | None
-    seeds: int
-    compute: float | None
-
-    def rates_of(self, method: str) -> Sequence[float]:
-        """The learning rates that a method is tuned over."""
-        return self.rates or METHODS[method].rates
-
-    def job(self, world: str, method: str, rate: float, seed: int) -> Job:
-        """One training run."""
-        settings = {**WORLDS[world].settings, **METHODS[method].settings, "learning.rate": rate}
-        return Job(
-            name=f"{world} {method} {rate:g}",
-            folder=self.out / world / method / f"rate-{rate:g}" / f"seed-{seed}",
-            seed=seed,
-            budget=self.compute or WORLDS[world].compute,
-            settings=settings,
-        )
-
-    def tuning(self) -> list[Job]:
-        """The runs that learning rates are chosen by."""
-        return [
-            self.job(world, method, rate, TUNING_SEED)
-            for world in self.worlds
-            for method in self.methods
-            for rate in self.rates_of(method)
-        ]
-
-    def tuned_in(self, world: str) -> Study:
-        """The part of the study that is about one world and the methods that are tuned there."""
-        alone = replace(self, worlds=[world])
-        tuned = [
-            method
-            for method in self.methods
-            if all(job.finished() for job in replace(alone, methods=[method]).tuning())
-        ]
-        return replace(alone, methods=tuned)
-
-    def best_rate(self, world: str, method: str) -> float:
-        """The rate whose tuning run has the largest area under its success curve."""
-        return max(self.rates_of(method), key=lambda rate: self.tuned_area(world, method, rate))
-
-    def tuned_area(self, world: str, method: str, rate: float) -> float:
-        """Mean success of a tuning run over its compute."""
-        return area(load_run(self.job(world, method, rate, TUNING_SEED).folder))
-
-    def rounds(self) -> Iterator[list[Job]]:
-        """The runs that are compared, one seed of everything at a time."""
-        for seed in range(self.seeds):
-            yield [
-                self.job(world, method, self.best_rate(world, method), seed)
-                for world in self.worlds
-                for method in self.methods
-            ]
 
 
 def train(study: Study, *, minutes: float, at_once: int) -> bool:
     """Train what is not finished, until it is or the time is up; whether it is."""
     deadline = time.monotonic() + 60 * minutes
+    starts = [study.start(world) for world in study.worlds]
+    if not train_all(starts, at_once=at_once, deadline=deadline):
+        return False
     if not train_all(study.tuning(), at_once=at_once, deadline=deadline):
         return False
     return all(train_all(jobs, at_once=at_once, deadline=deadline) for jobs in study.rounds())
@@ -182,7 +87,7 @@ def summary(study: Study, world: str, groups: Mapping[str, Sequence[Run]]) -> di
         "tuning": {
             method: {
                 f"{rate:g}": study.tuned_area(world, method, rate)
-                for rate in study.rates_of(method)
+                for rate in study.rates_of(world, method)
             }
             for method in groups
         },
@@ -205,10 +110,7 @@ def row(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def over(runs: Sequence[Run], others: Sequence[Run]) -> Interval:
-    """How much more success runs end with than others with the same seeds, and so the same start.
-
-    Starts differ more between seeds than methods do: pairs tell what means over seeds cannot.
-    """
+    """How much more success runs end with than others with the same seeds, so the same tasks."""
     ends = {run.seed: final(run) for run in others}
     return interval([final(run) - ends[run.seed] for run in runs])
 
@@ -227,11 +129,6 @@ def on_real_games(run: Run, games_dir: Path) -> dict[str, Any]:
 def final(run: Run) -> float:
     """Success at the end: the mean of the last three evaluations, since one is noisy."""
     return statistics.fmean(run.points("eval_success").y[-3:])
-
-
-def area(run: Run) -> float:
-    """Mean success over the compute of a run."""
-    return area_under(run.points("eval_success"), end=run.budget)
 
 
 def updates_by(runs: Sequence[Run], compute: float | None) -> float | None:

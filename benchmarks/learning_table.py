@@ -43,11 +43,11 @@ def table(found: Mapping[str, Any]) -> str:
 
 
 LEGEND = """\
-Start and final are success on the tasks of evaluation, the final one a mean of the last three
-evaluations; intervals are 90 % of Student's t over seeds. "Over RLOO" compares runs of the same
-seed, which start with the same policy. "Updates to match" says how many of its updates a method
-needs to the final success of the best of RLOO and GRPO. Variance times cost is of the gradient of a
-single tree, and not known where steps are taken on minibatches."""
+All runs in a world start from one policy. Start and final are success on the tasks of evaluation,
+the final one a mean of the last three evaluations; intervals are 90 % of Student's t over seeds.
+"Over RLOO" compares runs of the same seed, which draw the same tasks. "Updates to match" says how
+many of its updates a method needs to the final success of the best of RLOO and GRPO. Variance times
+cost is of the gradient of a single tree, and not known where steps are taken on minibatches."""
 
 
 def percent(value: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandboxgym_learners import demo
@@ -17,11 +17,13 @@ class World:
         describes: In words, for the table.
         settings: Options of the training.
         compute: Budget of each run, in units of one environment step.
+        rates: Learning rates that methods are tuned over.
     """
 
     describes: str
     settings: Mapping[str, Setting]
     compute: float
+    rates: Sequence[float] = (2.5e-4, 5e-4, 1e-3)
 
 
 _FEW_HOUSES: dict[str, Setting] = {
@@ -40,6 +42,7 @@ WORLDS = {
         "ALFWorld, eight generated easy houses, 20 steps, evaluated on the houses trained on",
         _FEW_HOUSES,
         compute=150_000.0,
+        rates=(5e-4, 1e-3, 2e-3),
     ),
     "long": World(
         "ALFWorld, four generated houses with a long routine first, 34 steps, evaluated on the "
@@ -60,5 +63,6 @@ WORLDS = {
             "cloning.detour": 0,
         },
         compute=500_000.0,
+        rates=(1.25e-4, 2.5e-4, 5e-4),
     ),
 }

@@ -86,6 +86,10 @@ class Learner:
         self.updates += 1
         return statistics
 
+    def gradient(self, tree: Group) -> Tensor:
+        """The gradient of the loss of one credited tree, for the policy as it is, as one vector."""
+        return self._gradient(self._decisions(list(tree.steps())))
+
     def _whole_passes(self, trees: Sequence[Group]) -> GradientStatistics:
         """One step a pass; the first looks at every tree's gradient by itself."""
         decisions = [self._decisions(list(tree.steps())) for tree in trees]

@@ -10,17 +10,11 @@ import pytest
 import tyro
 
 from benchmarks import learning
-from benchmarks.learning import (
-    METHODS,
-    TUNING_SEED,
-    WORLDS,
-    Study,
-    compute_to,
-    finished,
-    write,
-)
+from benchmarks.learning import compute_to, finished, write
 from benchmarks.learning_plot import differences
+from benchmarks.learning_study import METHODS, START_SEED, TUNING_SEED, Study
 from benchmarks.learning_table import table
+from benchmarks.learning_worlds import WORLDS
 from sandboxgym_learners import jobs
 from sandboxgym_learners.config import TrainConfig
 from sandboxgym_learners.report.curves import Points
@@ -45,7 +39,7 @@ def invent(study: Study, method: str, rate: float, seed: int, **options) -> None
 def tune(study: Study) -> None:
     """Tuning runs in which bpo learns with the small rate and rloo with the large one."""
     for method, good in (("bpo", 1e-3), ("rloo", 1e-2)):
-        for rate in study.rates_of(method):
+        for rate in study.rates_of("short", method):
             invent(study, method, rate, TUNING_SEED, skill=0.5 if rate == good else 0.0)
 
 
@@ -60,6 +54,20 @@ def test_every_method_has_the_same_tuning_and_no_seed_of_the_comparison(study):
     assert len(runs) == 4
     assert {job.seed for job in runs} == {TUNING_SEED}
     assert len({job.budget for job in runs}) == 1
+
+
+def test_all_runs_in_a_world_start_from_one_policy_with_a_seed_of_its_own(study):
+    tune(study)
+    start = study.start("short")
+    assert (start.seed, start.budget) == (START_SEED, 0)
+    runs = [*study.tuning(), *(job for jobs in study.rounds() for job in jobs)]
+    assert {job.settings["start"] for job in runs} == {str(start.folder / "start")}
+    assert START_SEED not in {job.seed for job in runs}
+
+
+def test_every_world_has_as_many_rates_for_every_method(tmp_path):
+    study = Study(tmp_path, list(WORLDS), list(METHODS), None, 1, None)
+    assert {len(study.rates_of(world, method)) for world in WORLDS for method in METHODS} == {3}
 
 
 def test_rounds_train_one_seed_of_everything_with_the_best_rates(study):
@@ -167,6 +175,9 @@ def test_the_real_training_takes_every_method(tmp_path, monkeypatch):
     }
     monkeypatch.setitem(os.environ, "PYTHONPATH", str(ROOT))
     study = Study(tmp_path, ["short"], list(METHODS), [1e-3], 1, 1.0)
+    start = study.start("short")
+    start = jobs.Job(start.name, start.folder, start.seed, 0.0, {**start.settings, **small})
+    assert jobs.train_all([start], at_once=1)
     for method in METHODS:
         job = study.job("short", method, 1e-3, 0)
         job = jobs.Job(job.name, job.folder, 0, 1.0, {**job.settings, **small})
