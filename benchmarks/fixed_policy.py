@@ -25,7 +25,7 @@ import torch
 import tyro
 from numpy.typing import NDArray
 
-from benchmarks.learning import METHODS
+from benchmarks.learning_study import METHODS
 from benchmarks.learning_worlds import WORLDS
 from benchmarks.machine import describe
 from sandboxgym_learners.adaptive import AdaptiveShape
@@ -149,10 +149,16 @@ def measure_world(name: str, *, trees: int, seed: int) -> dict[str, Any]:
     rule = EntropyTrigger(max_branches=1, quantile=None, threshold=threshold)
     alone, fixed = world.config.shape, world.configured("bpo").shape
     base = world.measure("rloo", alone, None, trees=trees, key=1)
+    if not base.variance_times_cost():
+        raise SystemExit(f"{name}: no two returns of a task differ, so that no gradient varies")
     branching = world.measure("bpo", fixed, rule, trees=trees, key=2)
+    usual = world.configured("bpo-2x8").shape
     rows = {
         "rloo": _row(base, base, None, alone),
         "bpo": _row(branching, base, alone, fixed),
+        "bpo-2x8": _row(
+            world.measure("bpo-2x8", usual, rule, trees=trees, key=5), base, alone, usual
+        ),
     }
     chosen = _adaptive_choice(world.configured("bpo-adaptive"), branching.known)
     if chosen.branches:
