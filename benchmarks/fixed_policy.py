@@ -35,7 +35,7 @@ from sandboxgym_learners.branching import BranchRule, EntropyTrigger
 from sandboxgym_learners.collect import Collector
 from sandboxgym_learners.config import TrainConfig
 from sandboxgym_learners.efficiency import efficiency
-from sandboxgym_learners.jobs import Setting
+from sandboxgym_learners.jobs import options
 from sandboxgym_learners.learning import Learner
 from sandboxgym_learners.policy import Policy
 from sandboxgym_learners.starting import starting_policy
@@ -94,9 +94,8 @@ class World:
     def configured(self, method: str) -> TrainConfig:
         """The configuration of a method here."""
         settings = {**WORLDS[self.name].settings, **METHODS[method].settings}
-        given = [word for name, value in settings.items() for word in _option(name, value)]
-        out = str(Path("benchmarks/out/unused"))
-        return tyro.cli(TrainConfig, args=["--out", out, "--seed", str(self.seed), *given])
+        given = ["--out", "unused", "--seed", str(self.seed), *options(settings)]
+        return tyro.cli(TrainConfig, args=given)
 
     def threshold(self, quantile: float) -> float:
         """The entropy that so large a share of decisions lies below."""
@@ -222,10 +221,6 @@ def _row(one: Measured, base: Measured, alone: Shape | None, shape: Shape) -> di
 def _inner_products(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
     stacked = np.stack(rows).astype(np.float64)
     return np.asarray(stacked @ stacked.T)
-
-
-def _option(name: str, value: Setting) -> list[str]:
-    return [f"--{name}", *map(str, value if isinstance(value, tuple) else (value,))]
 
 
 def _print(name: str, found: Mapping[str, Any]) -> None:

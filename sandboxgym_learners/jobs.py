@@ -58,7 +58,7 @@ class Job:
             *(sys.executable, "-m", "sandboxgym_learners.train"),
             *("--seed", str(self.seed), "--budget", str(self.budget)),
             *("--out", str(self.folder), "--resume", "--no-tensorboard"),
-            *_options(self.settings),
+            *options(self.settings),
         ]
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -101,7 +101,8 @@ class Job:
             )
 
 
-def _options(settings: Mapping[str, Setting]) -> Iterator[str]:
+def options(settings: Mapping[str, Setting]) -> Iterator[str]:
+    """The words that give settings on a command line."""
     for name, value in settings.items():
         yield f"--{name}"
         yield from map(str, value if isinstance(value, tuple) else (value,))
