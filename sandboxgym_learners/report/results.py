@@ -85,8 +85,7 @@ def verdict(rows: Sequence[Row]) -> list[str]:
     several = any(final.margin is not None for _, final in finals)
     brackets = " (in brackets the 90 % interval over seeds)" if several else ""
     sentences = [f"Evaluation tasks solved at the end: {solved}{brackets}."]
-    for (first, one), (second, two) in itertools.pairwise(ranked):
-        sentences.append(_comparison(first.algo.upper(), one, second.algo.upper(), two))
+    sentences += _comparisons([(row.algo.upper(), final) for row, final in ranked])
     costs = [row.compute for row in rows]
     if max(costs) > 1.05 * min(costs):
         sentences.append(
@@ -143,16 +142,20 @@ def variance_times_cost(run: Run) -> list[float]:
     return Points.of(products).y
 
 
-def _comparison(first: str, one: Interval, second: str, two: Interval) -> str:
-    overlap = one.overlaps(two)
-    if overlap is None:
-        return f"One seed cannot tell {first} and {second} apart."
-    if overlap:
-        return (
-            f"The 90 % intervals of {first} and {second} overlap: these seeds do not tell them "
-            "apart."
-        )
-    return f"The 90 % intervals of {first} and {second} do not overlap."
+_SAYS: Mapping[bool | None, str] = {
+    None: "One seed cannot tell {} apart.",
+    True: "The 90 % intervals of {} overlap: these seeds do not tell them apart.",
+    False: "The 90 % intervals of {} do not overlap.",
+}
+"""By whether intervals overlap; None where it is not known."""
+
+
+def _comparisons(ranked: Sequence[tuple[str, Interval]]) -> list[str]:
+    """A sentence for all neighbours of a ranking of which the same is true."""
+    pairs: dict[bool | None, list[str]] = {}
+    for (first, one), (second, two) in itertools.pairwise(ranked):
+        pairs.setdefault(one.overlaps(two), []).append(f"{first} and {second}")
+    return [says.format("; ".join(pairs[key])) for key, says in _SAYS.items() if key in pairs]
 
 
 def _percent(value: Interval) -> str:

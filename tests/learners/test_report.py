@@ -163,6 +163,20 @@ def test_verdict_of_like_runs_does_not_claim_a_difference(tmp_path):
     assert "do not tell them apart" in verdict(table(by_algorithm(load_runs(folders))))[1]
 
 
+def test_verdict_of_many_says_the_same_thing_once(tmp_path):
+    skills = {"bpo": 1.0, "ppo": 0.5, "rloo": 0.5, "grpo": 0.5}
+    folders = [
+        make_run(tmp_path / f"{algo}-{seed}", algo, seed, skill=skill)
+        for algo, skill in skills.items()
+        for seed in range(3)
+    ]
+    lines = verdict(table(by_algorithm(load_runs(folders))))
+    assert len(lines) == 3
+    assert lines[1].count(" and ") == 2
+    assert lines[1].count("do not tell them apart") == 1
+    assert lines[2].startswith("The 90 % intervals of BPO and ")
+
+
 def test_verdict_of_one_seed_says_that_it_cannot_tell(tmp_path):
     folders = [make_run(tmp_path / algo, algo, 0) for algo in ("bpo", "rloo")]
     assert "One seed cannot tell" in verdict(table(by_algorithm(load_runs(folders))))[1]
