@@ -33,7 +33,7 @@ WORLDS = {
     ),
     "webshop": (
         "--world.env sandboxgym/WebShop-v0 --world.horizon 50 --world.arguments num_products=1000 "
-        "--world.train split=train --world.held-out split=test --cloning.steps 0"
+        "--world.train split=train --world.held-out split=test"
     ),
     "swebench": (
         "--world.env sandboxgym/SWEBench-v0 --world.horizon 25 --world.arguments rows=shipped "

@@ -11,6 +11,7 @@ from sandboxgym.core.spaces import AnyText
 from sandboxgym.sandboxes.webshop.addresses import address_of
 from sandboxgym.sandboxes.webshop.catalogue import GoalKind
 from sandboxgym.sandboxes.webshop.customers import Customers, check_among, told, told_of_page
+from sandboxgym.sandboxes.webshop.expert import plan
 from sandboxgym.sandboxes.webshop.goals import DEFAULT_SEED, Split
 from sandboxgym.sandboxes.webshop.history import History
 from sandboxgym.sandboxes.webshop.markup import as_html
@@ -36,7 +37,7 @@ class WebShopEnv(ForkableEnv[str, str]):
     `has_search_bar`, `admissible_commands` (actions that do something: all clicks, and on the first
     page a search for the instruction), `goal` (the index of the goal among those of the split),
     `valid` (whether the last action did something), `won` (whether the reward is 1), and after a
-    purchase `reward_parts`.
+    purchase `reward_parts`; where asked for, `expert_plan`.
 
     `reset(seed=...)` draws a goal from the environment's generator, all of the split being equally
     likely. `reset(options={"goal": i})` takes the one at that index.
@@ -59,6 +60,8 @@ class WebShopEnv(ForkableEnv[str, str]):
         num_prev_obs: How many earlier observations to put before the present one.
         num_prev_actions: How many earlier actions.
         goal_seed: Decides the order of goals, prices where a product has a range, and limits.
+        expert_plan: Put into each info the actions that buy the goal's product from there; see
+            `expert.plan`.
         render_mode: "ansi", or None.
 
     Raises:
@@ -81,6 +84,7 @@ class WebShopEnv(ForkableEnv[str, str]):
         num_prev_obs: int = 0,
         num_prev_actions: int = 0,
         goal_seed: int = DEFAULT_SEED,
+        expert_plan: bool = False,
         render_mode: Literal["ansi"] | None = None,
     ) -> None:
         check_among("observation_mode", observation_mode, get_args(ObservationMode))
@@ -88,6 +92,7 @@ class WebShopEnv(ForkableEnv[str, str]):
         self.observation_mode = observation_mode
         self.goal_kind = goals
         self.goal_seed = goal_seed
+        self.with_plan = expert_plan
         self.render_mode = render_mode
         self.observation_space = AnyText(MAX_OBSERVATION)
         self.action_space = AnyText(MAX_ACTION)
@@ -163,6 +168,7 @@ class WebShopEnv(ForkableEnv[str, str]):
             "num_prev_obs": self._history.num_obs,
             "num_prev_actions": self._history.num_actions,
             "goal_seed": self.goal_seed,
+            "expert_plan": self.with_plan,
         }
 
     def _enter(self, goal: int) -> None:
@@ -179,4 +185,7 @@ class WebShopEnv(ForkableEnv[str, str]):
         return ORIGIN + address_of(session.view)
 
     def _info(self, valid: bool) -> dict[str, Any]:
-        return told(self.session, self._goal, valid) | told_of_page(self.session)
+        info = told(self.session, self._goal, valid) | told_of_page(self.session)
+        if self.with_plan:
+            info["expert_plan"] = plan(self.session)
+        return info

@@ -54,8 +54,12 @@ class Session:
             if self.reward is not None:
                 self._page = pages.done_page(self.view, self.reward.total)
             else:
-                self._page = self._shop.page(self.view, self.goal.instruction)
+                self._page = self.look(self.view)
         return self._page
+
+    def look(self, view: View) -> Page:
+        """The page at a view, wherever the customer is."""
+        return self._shop.page(view, self.goal.instruction)
 
     def act(self, action: str) -> bool:
         """Do what "search[words]" or "click[text]" says.
@@ -137,13 +141,18 @@ def admissible_actions(session: Session) -> list[str]:
         return []
     actions = []
     if session.page.has_search_box:
-        words = session.goal.instruction.lower().translate(_BRACKETS)[:MAX_SEARCH]
-        actions.append(f"search[{words}]")
+        actions.append(search_action(session))
     for text in session.page.clickables():
         # A text with brackets or a line break of its own cannot be told in an action.
         if text != "search" and parsed(f"click[{text}]") == ("click", text):
             actions.append(f"click[{text}]")
     return actions
+
+
+def search_action(session: Session) -> str:
+    """The search for a customer's instruction."""
+    words = session.goal.instruction.lower().translate(_BRACKETS)[:MAX_SEARCH]
+    return f"search[{words}]"
 
 
 def parsed(action: str) -> tuple[str, str] | None:
