@@ -6,8 +6,8 @@ All runs in a world start from one policy, made first, and have the same budget 
 environment steps, and generated tokens at their price. Then every method is tuned: as many learning
 rates, one run each, with a seed that is used for nothing else; the rate with the largest area under
 its success curve is taken. Then seeds are trained in rounds, so that all methods have the same
-number whenever it stops. With
-`--games-dir`, what the first seed of each method learned is played on ALFWorld's `valid_seen` too.
+number whenever it stops. What the first seed of each method learned is played on tasks that it has
+not seen as well, those of ALFWorld's `valid_seen` where `--games-dir` says where they are.
 
 The budget in minutes ends what runs; the same command goes on from there. What is finished is read
 from the run directories, and written down with the commit, the command and the machine: numbers and
@@ -31,7 +31,7 @@ from typing import Any
 from benchmarks import learning_plot
 from benchmarks.learning_study import METHODS, Study, area
 from benchmarks.learning_table import table
-from benchmarks.learning_worlds import WORLDS
+from benchmarks.learning_worlds import WORLDS, Unseen
 from sandboxgym_learners.evaluate import EvaluateConfig, evaluate
 from sandboxgym_learners.jobs import end_like_an_interrupt, train_all
 from sandboxgym_learners.report import write_report
@@ -115,13 +115,18 @@ def over(runs: Sequence[Run], others: Sequence[Run]) -> Interval:
     return interval([final(run) - ends[run.seed] for run in runs])
 
 
-def on_real_games(run: Run, games_dir: Path) -> dict[str, Any]:
-    """What a policy is worth in the 140 games of `valid_seen`; kept in its run directory."""
-    kept = run.folder / "valid_seen.json"
+def on_unseen(folder: Path, unseen: Unseen, games_dir: Path | None) -> dict[str, Any] | None:
+    """What the policy of a run is worth on other tasks; kept in its directory.
+
+    None where they need data that is not given.
+    """
+    if unseen.real and games_dir is None:
+        return None
+    kept = folder / "unseen.json"
     if not kept.is_file():
-        data = ("source=real", "split=valid_seen", "task_types=null", f"games_dir={games_dir}")
-        found = evaluate(EvaluateConfig(run.folder, arguments=data, tasks=140, horizon=50))
-        kept.write_text(json.dumps(asdict(found)), "utf-8")
+        data = (*unseen.arguments, *([f"games_dir={games_dir}"] if unseen.real else []))
+        config = EvaluateConfig(folder, arguments=data, tasks=unseen.tasks, horizon=unseen.horizon)
+        kept.write_text(json.dumps(asdict(evaluate(config))), "utf-8")
     known: dict[str, Any] = json.loads(kept.read_text("utf-8"))
     return known
 
@@ -149,6 +154,23 @@ def compute_to(runs: Sequence[Run], goal: float) -> float | None:
     return next((x for x, y in zip(mean.x, mean.mean, strict=True) if y >= goal), None)
 
 
+def add_unseen(
+    study: Study,
+    world: str,
+    groups: Mapping[str, Sequence[Run]],
+    found: dict[str, Any],
+    games_dir: Path | None,
+) -> None:
+    """Add what the start, and the first seed of every method, is worth on other tasks."""
+    unseen = WORLDS[world].unseen
+    found["unseen"] = {
+        "name": unseen.name,
+        "start": on_unseen(study.start(world).folder, unseen, games_dir),
+    }
+    for method, runs in groups.items():
+        found["methods"][method]["unseen"] = on_unseen(runs[0].folder, unseen, games_dir)
+
+
 def write(study: Study, results: Path, command: str, games_dir: Path | None = None) -> bool:
     """Write down what is finished; whether anything is."""
     worlds = {}
@@ -156,10 +178,7 @@ def write(study: Study, results: Path, command: str, games_dir: Path | None = No
         groups = compared(study.tuned_in(world), world)
         if groups and all(groups.values()):
             worlds[world] = summary(study, world, groups)
-            if games_dir is not None:
-                for method, runs in groups.items():
-                    real = on_real_games(runs[0], games_dir)
-                    worlds[world]["methods"][method]["valid_seen"] = real
+            add_unseen(study, world, groups, worlds[world], games_dir)
             runs = [run for each in groups.values() for run in each]
             write_report(runs, study.out / f"report-{world}", command=command)
             title = WORLDS[world].describes

@@ -13,13 +13,14 @@ def table(found: Mapping[str, Any]) -> str:
     lines = []
     for world, result in found["worlds"].items():
         lines += [f"### {world}", "", f"{result['describes']}; {result['compute']:,.0f} units.", ""]
+        unseen = result["unseen"]
         lines.append(
             "| method | rate | seeds | start | final | over RLOO, points | mean over compute | "
-            "variance times cost, millions | updates to match | valid_seen |"
+            f"variance times cost, millions | updates to match | {unseen['name']} |"
         )
         lines.append("|---" * 10 + "|")
         for method, one in result["methods"].items():
-            reached, real = one.get("updates_to_best_critic_free_final"), one.get("valid_seen")
+            reached = one.get("updates_to_best_critic_free_final")
             cells = [
                 method,
                 f"{result['rates'][method]:g}",
@@ -30,10 +31,12 @@ def table(found: Mapping[str, Any]) -> str:
                 percent(one["area"]),
                 number(one["gradient_variance_times_cost"], unit=1e6, form=".2f"),
                 ("never" if reached is None else f"{reached:.0f}") + f" of {one['updates']:.0f}",
-                "–" if real is None else f"{100 * real['success']:.1f} %",  # noqa: RUF001
+                success(one["unseen"]),
             ]
             lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
+        if unseen["start"] is not None:
+            lines += [f"The start on {unseen['name']}: {success(unseen['start'])}.", ""]
         if "plot" in result:
             lines += [f"![Learning curves: {world}]({result['plot']})", ""]
     lines += [LEGEND, ""]
@@ -48,6 +51,11 @@ the final one a mean of the last three evaluations; intervals are 90 % of Studen
 "Over RLOO" compares runs of the same seed, which draw the same tasks. "Updates to match" says how
 many of its updates a method needs to the final success of the best of RLOO and GRPO. Variance times
 cost is of the gradient of a single tree, and not known where steps are taken on minibatches."""
+
+
+def success(value: Mapping[str, Any] | None) -> str:
+    """The success of one policy, where it was measured."""
+    return "–" if value is None else f"{100 * value['success']:.1f} %"  # noqa: RUF001
 
 
 def percent(value: Mapping[str, Any]) -> str:
