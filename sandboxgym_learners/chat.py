@@ -1,15 +1,19 @@
 """How a chat model is asked for an action, and what of its answer is the action.
 
-The model reads a system message that says how to answer, and one user message: the task, what was
-done lately and what is seen now. It answers with a thought and an action. The action goes to the
-environment as it is, however senseless; what that costs is the environment's own affair.
+The model reads a system message that says how to answer, an exchange that shows it, and one user
+message: the task, what was done lately and what is seen now. It answers with a thought and an
+action. The action goes to the environment as it is, however senseless; what that costs is the
+environment's own affair.
+
+A small model does not do what it is only told: without the example, SmolLM2-135M answered 2 of 96
+times in this form, and 16 of 32 times with it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sandboxgym_learners.policy import PolicyError
 
@@ -37,6 +41,31 @@ BROWSER = (
 )
 SYSTEM = {"command": COMMAND, "shell": SHELL, "browser": BROWSER}
 Style = Literal["command", "shell", "browser"]
+
+
+class Example(NamedTuple):
+    """A prompt and an answer to it, as they stand in a chat before the real prompt."""
+
+    prompt: str
+    answer: str
+
+
+EXAMPLE = {
+    "command": Example(
+        "Task: put the cup on table 2\nSteps taken: 0\nYou see: a cup 1 and a table 2.\n"
+        "You can: look | take cup 1\nAction:",
+        "Thought: I need the cup first.\nAction: take cup 1",
+    ),
+    "shell": Example(
+        "Task: The program greets twice.\nSteps taken: 0\n"
+        "You see: A shell in the repository.\nAction:",
+        "Thought: I look for what greets.\nAction:\n```\ngrep -rn greet .\n```",
+    ),
+    "browser": Example(
+        "Task: Press OK.\nSteps taken: 0\nYou see: [3] button 'OK'\nAction:",
+        "Thought: The button has the number 3.\nAction: click('3')",
+    ),
+}
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
@@ -68,16 +97,19 @@ def action_in(text: str) -> str:
     return rest.strip().partition("\n")[0].strip()
 
 
-def chat_tokens(tokenizer: Any, system: str, prompt: str, *, limit: int) -> list[int]:
+def chat_tokens(
+    tokenizer: Any, system: str, prompt: str, *, limit: int, example: Example | None = None
+) -> list[int]:
     """The tokens in front of an answer, at most `limit` of them.
 
     Where there are more, the middle of the prompt is cut out: its beginning states the task, its
     end what is seen now, and what lies between is history.
 
     Raises:
-        PolicyError: The limit is too small for the system message alone.
+        PolicyError: The limit is too small for the system message and the example alone.
     """
-    tokens = _applied(tokenizer, system, prompt)
+    opening = _opening(system, example)
+    tokens = _applied(tokenizer, opening, prompt)
     if len(tokens) <= limit:
         return tokens
     pieces = tokenizer(prompt, add_special_tokens=False)["input_ids"]
@@ -86,19 +118,27 @@ def chat_tokens(tokenizer: Any, system: str, prompt: str, *, limit: int) -> list
         room -= 8  # for the gap, and for tokens that merge otherwise at the cuts
         head, tail = room // 3, room - room // 3
         kept = tokenizer.decode(pieces[:head]) + _GAP + tokenizer.decode(pieces[-tail:])
-        tokens = _applied(tokenizer, system, kept)
+        tokens = _applied(tokenizer, opening, kept)
         if len(tokens) <= limit:
             return tokens
     raise PolicyError(
-        f"a prompt of at most {limit} tokens has no room for the system message: raise the limit "
-        "(--policy.prompt-tokens)"
+        f"a prompt of at most {limit} tokens has no room for the system message and the example: "
+        "raise the limit (--policy.prompt-tokens)"
     )
 
 
-def _applied(tokenizer: Any, system: str, prompt: str) -> list[int]:
-    messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+def _opening(system: str, example: Example | None) -> list[dict[str, str]]:
+    """The messages that are the same in front of every prompt."""
+    opening = [{"role": "system", "content": system}]
+    if example is not None:
+        opening.append({"role": "user", "content": example.prompt})
+        opening.append({"role": "assistant", "content": example.answer})
+    return opening
+
+
+def _applied(tokenizer: Any, opening: list[dict[str, str]], prompt: str) -> list[int]:
     text = tokenizer.apply_chat_template(
-        messages,
+        [*opening, {"role": "user", "content": prompt}],
         chat_template=tokenizer.chat_template or TEMPLATE,
         tokenize=False,
         add_generation_prompt=True,

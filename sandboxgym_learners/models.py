@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from sandboxgym_learners.chat import SYSTEM, Style, end_tokens
+from sandboxgym_learners.chat import EXAMPLE, SYSTEM, Style, end_tokens
 from sandboxgym_learners.config import ConfigError, PolicyConfig
 from sandboxgym_learners.engines import Engine
 from sandboxgym_learners.engines.huggingface import HuggingFaceEngine
@@ -89,6 +89,7 @@ def _acting(model: Any, tokenizer: Any, config: PolicyConfig, style: Style, base
         config.prompt_tokens,
         config.entropy,
         config.likely_tokens,
+        EXAMPLE[style],
     )
     engine = _engine(model, tokenizer, config, base, mixed=mixed)
     return WritingPolicy(

