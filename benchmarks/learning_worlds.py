@@ -113,7 +113,7 @@ WORLDS = {
             "cloning.tasks": 8,
             "cloning.detour": 2,
         },
-        compute=250_000.0,
+        compute=150_000.0,
         unseen=Unseen("test split", ("split=test",), 80, 12),
     ),
 }
