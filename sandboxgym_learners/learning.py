@@ -138,7 +138,8 @@ class Learner:
         for batch in batches([decisions.taken[i].length for i in some]):
             self._loss(decisions, [some[i] for i in batch]).backward()  # type: ignore[no-untyped-call]
         gradients = [p.grad for p in self.parameters if p.grad is not None]
-        return torch.cat([gradient.flatten() for gradient in gradients])
+        device = self.parameters[0].device  # layers may be on several
+        return torch.cat([gradient.flatten().to(device) for gradient in gradients])
 
     def _loss(self, decisions: _Decisions, batch: Sequence[int]) -> Tensor:
         """The sum of the losses of some decisions."""
@@ -171,7 +172,7 @@ class Learner:
             gradient = gradient * (self.config.max_norm / norm)
         parts = torch.split(gradient, [p.numel() for p in self.parameters])
         for parameter, part in zip(self.parameters, parts, strict=True):
-            parameter.grad = part.view_as(parameter).to(parameter.dtype, copy=True)
+            parameter.grad = part.view_as(parameter).to(parameter, copy=True)
         self.steps += 1
         for group in self.optimiser.param_groups:
             group["lr"] = self.schedule.rate * min(1.0, self.steps / max(1, self.config.warmup))

@@ -16,6 +16,7 @@ from sandboxgym_learners.engines import Engine
 from sandboxgym_learners.engines.huggingface import HuggingFaceEngine
 from sandboxgym_learners.engines.vllm import VLLMEngine
 from sandboxgym_learners.lora import add_adapter, load_adapter, recompute_activations
+from sandboxgym_learners.placing import placed
 from sandboxgym_learners.policy import Policy, PolicyError
 from sandboxgym_learners.scoring import ScoringPolicy, pretrained, tiny_model
 from sandboxgym_learners.smollm import smollm2
@@ -77,7 +78,7 @@ def _frozen(model: Any, config: PolicyConfig) -> Any:
 
 def _acting(model: Any, tokenizer: Any, config: PolicyConfig, style: Style, base: str) -> Policy:
     """The policy around a model: how it acts, where, and how its gradient is computed."""
-    model = model.to(config.device)
+    model = placed(model, config.device)
     if config.checkpointing:
         recompute_activations(model)
     mixed = config.precision != "float32"

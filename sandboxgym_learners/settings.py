@@ -128,7 +128,7 @@ class PolicyConfig:
         precision: "bfloat16" keeps weights that are not trained so, and computes with those that
             are in mixed precision.
         checkpointing: Compute activations again for the gradient instead of keeping them.
-        device: Of torch, such as "cpu" or "cuda".
+        device: Of torch, such as "cpu" or "cuda"; "auto" to spread the model over all GPUs.
     """
 
     model: str = "tiny"
