@@ -11,7 +11,8 @@ RUN_DIR/
 ├── start/             the policy before the first update, in the format of transformers
 ├── best/              the one with the highest success on held-out tasks, the first if several
 ├── policy/            the policy after the last update; there only when the run is complete
-└── checkpoint.pt      what `--resume` goes on from
+├── checkpoint.pt      what `--resume` goes on from
+└── writer.lock        held by the process that trains here, see `runlock`
 ```
 
 Row 0 of `updates.csv` stands for the policy before the first update: it has an evaluation and
@@ -32,14 +33,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
-from sandboxgym.core.errors import MissingDependencyError, SandboxGymError
+from sandboxgym.core.errors import MissingDependencyError
+from sandboxgym_learners.runlock import LOCK, RunDirectoryError, hold
 from sandboxgym_learners.tree import Group
-
-
-class RunDirectoryError(SandboxGymError, OSError):
-    """The directory of a run is in use, is missing, or does not hold what a run writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +139,14 @@ Row = TypeVar("Row", Update, Timing)
 
 
 class RunLog:
-    """Writes a run directory. Rows reach the disk as soon as they are written."""
+    """Writes a run directory, alone. Rows reach the disk as soon as they are written."""
 
-    def __init__(self, folder: Path, writer: Any = None, *, first_update: int = 0) -> None:
-        """Go on writing in `folder`, which `create` or `resume` has prepared."""
+    def __init__(
+        self, folder: Path, held: IO[str], writer: Any = None, *, first_update: int = 0
+    ) -> None:
+        """Go on writing in `folder`, which `create` or `resume` has prepared and holds."""
         self.folder = folder
+        self._held = held
         self._board = None
         if writer is not None:
             self._board = writer(str(folder / "tensorboard"), purge_step=first_update)
@@ -163,7 +164,7 @@ class RunLog:
             restart: The directory may also hold a run that ended before its first checkpoint.
 
         Raises:
-            RunDirectoryError: There is something in it.
+            RunDirectoryError: There is something in it, or another process trains there.
             MissingDependencyError: TensorBoard is asked for and not installed.
         """
         writer = _event_writer_class() if tensorboard else None
@@ -174,8 +175,9 @@ class RunLog:
                 "in it by --resume"
             )
         folder.mkdir(parents=True, exist_ok=True)
+        held = hold(folder)
         write_config(folder, config)  # first, so that whatever is cut off later can be resumed
-        log = cls(folder, writer)
+        log = cls(folder, held, writer)
         for name, row in (("updates.csv", Update), ("timings.csv", Timing)):
             header = ",".join(field.name for field in fields(row))
             write_atomically(folder / name, header.encode() + b"\n")
@@ -185,15 +187,20 @@ class RunLog:
 
     @classmethod
     def resume(cls, folder: Path, *, last_update: int, tensorboard: bool) -> RunLog:
-        """Go on after `last_update`, removing what was written about later ones."""
+        """Go on after `last_update`, removing what was written about later ones.
+
+        Raises:
+            RunDirectoryError: Another process trains there, or rows are missing.
+        """
         writer = _event_writer_class() if tensorboard else None
+        held = hold(folder)
         for name in ("updates.csv", "timings.csv"):
             _cut(folder / name, keep=last_update + 2)  # the header, and row 0
         _cut(folder / "updates.jsonl", keep=last_update + 1)
         for path in (folder / "trees").glob("[0-9]*.json"):
             if int(path.stem) > last_update:
                 path.unlink()
-        return cls(folder, writer, first_update=last_update + 1)
+        return cls(folder, held, writer, first_update=last_update + 1)
 
     def write(self, update: Update, timing: Timing) -> None:
         """Add the row of an update to all files."""
@@ -215,9 +222,10 @@ class RunLog:
         write_atomically(path, json.dumps(content).encode())
 
     def close(self) -> None:
-        """Finish the event files."""
+        """Finish the event files, and let others write."""
         if self._board is not None:
             self._board.close()
+        self._held.close()
 
     def __enter__(self) -> RunLog:
         return self
@@ -286,8 +294,9 @@ def _event_writer_class() -> Any:
 
 
 def _holds_something(folder: Path) -> bool:
-    """Whether there is more in a folder than a first file that was cut off."""
-    return any(not path.name.endswith(".tmp") for path in folder.iterdir())
+    """Whether there is more in a folder than a lock and a first file that was cut off."""
+    ours = (path.name == LOCK or path.name.endswith(".tmp") for path in folder.iterdir())
+    return not all(ours)
 
 
 def _csv_line(values: Iterable[float | None]) -> str:

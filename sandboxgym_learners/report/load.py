@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sandboxgym_learners.report.curves import Points
+from sandboxgym_learners.runlock import RunDirectoryError
 from sandboxgym_learners.runlog import (
-    RunDirectoryError,
     Timing,
     Update,
     read_timings,

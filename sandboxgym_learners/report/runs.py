@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sandboxgym_learners.report.labels import labelled
 from sandboxgym_learners.report.load import Run, load_run
-from sandboxgym_learners.runlog import RunDirectoryError
+from sandboxgym_learners.runlock import RunDirectoryError
 
 
 def load_runs(folders: Iterable[Path]) -> list[Run]:

@@ -26,7 +26,7 @@ from sandboxgym_learners.report.page import embed, render, report_data
 from sandboxgym_learners.report.results import matched_compute, table, verdict
 from sandboxgym_learners.report.tree_view import LONGEST_TEXT, NOTHING, ROOT, TreeView, front_coded
 from sandboxgym_learners.report.trees import PackedTrees, packed_trees, unpack
-from sandboxgym_learners.runlog import RunDirectoryError
+from sandboxgym_learners.runlock import RunDirectoryError
 from sandboxgym_learners.tree import Group, Segment
 from tests.learners.browser import in_browser
 from tests.learners.run_fixtures import episode, make_run, rollout_tree, step

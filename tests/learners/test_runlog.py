@@ -4,8 +4,8 @@ import sys
 import pytest
 
 from sandboxgym.core.errors import MissingDependencyError
+from sandboxgym_learners.runlock import RunDirectoryError
 from sandboxgym_learners.runlog import (
-    RunDirectoryError,
     RunLog,
     Timing,
     Update,

@@ -192,3 +192,24 @@ def test_a_run_that_collapses_says_so_and_keeps_what_it_has(tmp_path, capsys):
     assert "has become certain" in capsys.readouterr().err
     assert len(read_updates(tmp_path / "run")) == 3
     assert (tmp_path / "run" / "best").is_dir()
+
+
+def test_a_second_training_in_one_directory_is_refused_and_disturbs_nothing(finished, tmp_path):
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "sandboxgym_learners.train", *OPTIONS, "--out", str(out)]
+    first = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
+    while not (out / "start").is_dir():
+        assert first.poll() is None
+        time.sleep(0.05)
+    os.kill(first.pid, signal.SIGSTOP)
+    try:
+        second = subprocess.run(
+            [*command, "--resume"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
+    assert second.returncode == 2
+    assert f"another process (pid {first.pid})" in second.stderr
+    first.communicate()
+    assert first.returncode == 0
+    assert results(out) == results(finished)
