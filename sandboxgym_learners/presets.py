@@ -21,7 +21,8 @@ MODELS = {
     "smollm2-135m": (
         "--policy.model smollm2-135m --policy.answers text --policy.lora 8 --policy.tokens 48 "
         "--policy.prompt-tokens 1024 --cloning.steps 0 --learning.rate 1e-4 "
-        "--prompt.commands --prompt.observations 2 --tree.per-update 1 --tree.siblings 4"
+        "--policy.checkpointing --prompt.commands --prompt.observations 2 --tree.per-update 1 "
+        "--tree.siblings 4"
     ),
     "tiny": "--policy.model tiny",
 }

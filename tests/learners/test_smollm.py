@@ -25,13 +25,13 @@ from sandboxgym_learners.worlds import start
 
 # Short for the sake of time alone. With this seed the coins of the first two updates fall so that
 # both roots branch in the middle of their episodes, before the second action: six decisions an
-# update, and nothing but these counts as compute. Without checkpointing that takes 5 GB of memory.
+# update, and nothing but these counts as compute.
 SHORT = (
     "--world.horizon 2 --world.train-tasks 4 --world.eval-tasks 1 --policy.tokens 40 "
     "--policy.prompt-tokens 320 --policy.lora 4 --prompt.actions 2 --prompt.observations 1 "
     "--tree.roots 2 --tree.siblings 2 --tree.rule coin --tree.probability 0.5 --seed 4 "
     "--token-price 0 --tree-every 1 --eval-every 2 --learning.entropy 0.01 --learning.warmup 0 "
-    "--stop.least-entropy 0 --no-tensorboard --threads 1 --policy.checkpointing"
+    "--stop.least-entropy 0 --no-tensorboard --threads 1"
 )
 AN_UPDATE = 6
 WORLDS = ["alfworld", "webshop"]
