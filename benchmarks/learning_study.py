@@ -29,12 +29,12 @@ class Method:
 
 
 _BPO: dict[str, Setting] = {"algo": "bpo", "tree.quantile": 0.9, "credit.mix": 0.7}
-"""Two roots with eight siblings each, as `algo=bpo` has by itself."""
+_MANY_SIBLINGS: dict[str, Setting] = {**_BPO, "tree.roots": 2, "tree.siblings": 8}
 
 METHODS = {
     "bpo": Method({**_BPO, "tree.roots": 4, "tree.siblings": 3}),
-    "bpo-2x8": Method(_BPO),
-    "bpo-adaptive": Method({**_BPO, "tree.branching": "adaptive"}),
+    "bpo-2x8": Method(_MANY_SIBLINGS),
+    "bpo-adaptive": Method({**_MANY_SIBLINGS, "tree.branching": "adaptive"}),
     "rloo": Method({"algo": "rloo", "tree.roots": 8}),
     "grpo": Method({"algo": "grpo", "tree.roots": 8}),
     "vineppo": Method({"algo": "vineppo"}),

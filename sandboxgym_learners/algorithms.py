@@ -98,7 +98,7 @@ class Algorithm:
 
 ALGORITHMS = {
     "bpo": Algorithm(
-        lambda c: partial(nested_loo, backbone_share=c.backbone_share, mix=c.mix), Shape(2, 8, 1)
+        lambda c: partial(nested_loo, backbone_share=c.backbone_share, mix=c.mix), Shape(4, 3, 1)
     ),
     "rloo": Algorithm(lambda _: rloo, Shape(16)),
     "grpo": Algorithm(lambda c: partial(grpo, normalise=c.normalise), Shape(16)),

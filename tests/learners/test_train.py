@@ -26,7 +26,8 @@ TINY = [
     *("--world.train-tasks", "30", "--world.eval-tasks", "4"),
     *("--cloning.steps", "30", "--cloning.tasks", "20"),
     *("--cloning.batch", "8", "--cloning.rate", "0.01"),
-    *("--policy.width", "16", "--tree.per-update", "2", "--tree.siblings", "3"),
+    *("--policy.width", "16", "--tree.per-update", "2"),
+    *("--tree.roots", "2", "--tree.siblings", "3"),
     *("--eval-every", "2", "--tree-every", "2", "--checkpoint-every", "3"),
     *("--budget", "9000", "--no-tensorboard"),
 ]
@@ -336,7 +337,7 @@ def test_the_command_line_refuses_an_unknown_algorithm(tmp_path, capsys):
 def test_algorithms_differ_in_what_they_promise(tmp_path):
     shapes = [str(TrainConfig(out=tmp_path, algo=algo).shape) for algo in ALGORITHMS]
     assert shapes == [
-        "2x8x1",
+        "4x3x1",
         "16 episodes",
         "16 episodes",
         "16 episodes",
