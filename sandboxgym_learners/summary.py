@@ -9,7 +9,7 @@ from sandboxgym_learners.tree import Group
 
 
 def describe(trees: Sequence[Group]) -> dict[str, Any]:
-    """The fields of `runlog.Update` that the trees alone decide.
+    """The fields of `updates.Update` that the trees alone decide.
 
     Leaves and decisions count by their path weight, so that the numbers estimate what one episode
     of the policy is like, however often a tree branches.

@@ -38,10 +38,11 @@ from sandboxgym_learners.efficiency import efficiency
 from sandboxgym_learners.learning import GradientStatistics, Learner
 from sandboxgym_learners.policy import Policy
 from sandboxgym_learners.prompts import task_of
-from sandboxgym_learners.runlog import RunLog, Timing, Update, saved_config, write_config
+from sandboxgym_learners.runlog import RunLog, saved_config, write_config
 from sandboxgym_learners.starting import load_policy, starting_policy
 from sandboxgym_learners.summary import describe, episode_steps
 from sandboxgym_learners.tree import Group
+from sandboxgym_learners.updates import Timing, Update
 from sandboxgym_learners.worlds import TextEnv
 
 

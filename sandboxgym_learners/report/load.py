@@ -10,13 +10,8 @@ from typing import Any
 
 from sandboxgym_learners.report.curves import Points
 from sandboxgym_learners.runlock import RunDirectoryError
-from sandboxgym_learners.runlog import (
-    Timing,
-    Update,
-    read_timings,
-    read_updates,
-)
 from sandboxgym_learners.tree import Group, TreeFormatError
+from sandboxgym_learners.updates import Timing, Update, read_timings, read_updates
 
 
 @dataclass(frozen=True)

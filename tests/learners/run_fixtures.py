@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sandboxgym_learners.advantages import nested_loo
-from sandboxgym_learners.runlog import RunLog, Timing, Update
+from sandboxgym_learners.runlog import RunLog
 from sandboxgym_learners.tree import Group, Segment, Step
+from sandboxgym_learners.updates import Timing, Update
 
 WORLD = {"env": "invented/World-v0", "arguments": ["difficulty=easy"]}
 ACTIONS = ("go to desk 1", "go to shelf 2", "open drawer 3", "take mug 1 from desk 1", "look")

@@ -7,7 +7,7 @@ import torch
 from sandboxgym_learners import evaluate, train
 from sandboxgym_learners.evaluate import EvaluateConfig, EvaluationError
 from sandboxgym_learners.policy import PolicyError
-from sandboxgym_learners.runlog import read_updates
+from sandboxgym_learners.updates import read_updates
 from sandboxgym_learners.worlds import WorldError
 from tests.learners.test_train import TINY
 

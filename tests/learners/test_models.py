@@ -12,8 +12,8 @@ from sandboxgym_learners.config import ConfigError, PolicyConfig
 from sandboxgym_learners.lora import recompute_activations
 from sandboxgym_learners.models import new_policy, saved_policy
 from sandboxgym_learners.policy import PolicyError, Query
-from sandboxgym_learners.runlog import read_updates
 from sandboxgym_learners.tree import Group
+from sandboxgym_learners.updates import read_updates
 from tests.learners.test_writing import QUERIES, steps_of
 
 

@@ -5,15 +5,9 @@ import pytest
 
 from sandboxgym.core.errors import MissingDependencyError
 from sandboxgym_learners.runlock import RunDirectoryError
-from sandboxgym_learners.runlog import (
-    RunLog,
-    Timing,
-    Update,
-    read_timings,
-    read_updates,
-    write_atomically,
-)
+from sandboxgym_learners.runlog import RunLog, write_atomically
 from sandboxgym_learners.tree import Group, Segment, Step
+from sandboxgym_learners.updates import Timing, Update, read_timings, read_updates
 
 ROWS = [
     Update(0, eval_success=0.1, eval_steps=9.0),

@@ -18,9 +18,9 @@ from sandboxgym_learners.config import TrainConfig
 from sandboxgym_learners.evaluate import EvaluateConfig, evaluate
 from sandboxgym_learners.learning import Learner
 from sandboxgym_learners.presets import preset
-from sandboxgym_learners.runlog import read_updates
 from sandboxgym_learners.starting import load_policy
 from sandboxgym_learners.tree import Group
+from sandboxgym_learners.updates import read_updates
 from sandboxgym_learners.worlds import start
 
 # Short for the sake of time alone. With this seed the coins of the first two updates fall so that

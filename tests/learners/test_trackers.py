@@ -5,8 +5,8 @@ import pytest
 
 from sandboxgym.core.errors import MissingDependencyError
 from sandboxgym_learners import trackers
-from sandboxgym_learners.runlog import read_updates
 from sandboxgym_learners.trackers import TrackerError
+from sandboxgym_learners.updates import read_updates
 from tests.learners.test_trouble import OPTIONS, finished, results, run  # noqa: F401
 
 tracking = pytest.importorskip("accelerate.tracking", reason="needs accelerate")

@@ -14,9 +14,9 @@ from sandboxgym_learners import train
 from sandboxgym_learners.algorithms import ALGORITHMS, EVERY_STEP, CreditConfig, Schedule
 from sandboxgym_learners.checkpoint import CheckpointError, load_checkpoint
 from sandboxgym_learners.config import ConfigError, LearningConfig, TrainConfig, TreeConfig
-from sandboxgym_learners.runlog import read_timings, read_updates
 from sandboxgym_learners.scoring import ScoringPolicy
 from sandboxgym_learners.tree import Group
+from sandboxgym_learners.updates import read_timings, read_updates
 
 ROOT = Path(__file__).parents[2]
 

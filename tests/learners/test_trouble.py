@@ -14,7 +14,7 @@ import torch
 from sandboxgym_learners import train, trainer
 from sandboxgym_learners.config import StopConfig
 from sandboxgym_learners.divergence import DivergenceError, EntropyWatch
-from sandboxgym_learners.runlog import read_updates
+from sandboxgym_learners.updates import read_updates
 from tests.learners.errands import Errands
 from tests.learners.test_train import TINY
 
