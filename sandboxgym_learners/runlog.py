@@ -63,7 +63,7 @@ class RunLog:
             folder: The directory.
             config: For `config.json`.
             tensorboard: Write event files.
-            restart: The directory may also hold a run that ended before its first checkpoint.
+            restart: The directory may also hold a run, which is begun anew.
 
         Raises:
             RunDirectoryError: There is something in it, or another process trains there.
@@ -154,6 +154,12 @@ def saved_config(folder: Path) -> dict[str, Any] | None:
         return None
     config = content.get("config") if isinstance(content, dict) else None
     return config if isinstance(config, dict) else None
+
+
+def has_updates(folder: Path) -> bool:
+    """Whether the run in a folder has got further than its start."""
+    path = folder / "updates.csv"
+    return path.is_file() and len(path.read_bytes().splitlines()) > 2
 
 
 def write_atomically(path: Path, content: bytes) -> None:
