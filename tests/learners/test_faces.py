@@ -78,6 +78,24 @@ def test_in_a_repository_text_is_a_command_and_submit_ends(workers):
     assert any(leaf.steps[-1].action == "submit" for leaf in leaves if leaf.steps)
 
 
+@pytest.mark.usefixtures("browser")
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_in_a_browser_a_click_on_what_the_page_lists_wins(workers):
+    buttons = WorldConfig(
+        env="sandboxgym/MiniWoB-v0", arguments=("task=click-button",), train=(), horizon=2
+    )
+    lines = ["click('3')", "click('6')", "gibberish"]
+    tree = collect(buttons, *lines, depth=0, siblings=5, workers=workers, lanes=10)
+    first = next(tree.steps())
+    assert first.prompt.startswith('Task: Click on the "okay" button.\n')
+    assert "[3] button 'okay'" in first.prompt
+    paid = {step.action: step.reward for step in tree.steps()}
+    assert paid["click('3')"] > 0
+    assert paid["gibberish"] == 0
+    assert {visit.segment.success for visit in tree.leaves()} == {True, False}
+    assert [len(group.members) for group in tree.groups()] == [2, 5, 5]
+
+
 def test_a_pool_collects_what_one_process_does(errands):
     lines = ["look", "go to shelf 1", "go to shelf 2", "nonsense"]
     here, there = (collect(errands, *lines, workers=n, lanes=4) for n in (0, 2))
