@@ -28,13 +28,18 @@ class Method:
     rate: float = 1.0
 
 
-_BPO: dict[str, Setting] = {"algo": "bpo", "tree.quantile": 0.9, "credit.mix": 0.7}
-_MANY_SIBLINGS: dict[str, Setting] = {**_BPO, "tree.roots": 2, "tree.siblings": 8}
+_BPO: dict[str, Setting] = {
+    "algo": "bpo",
+    "tree.roots": 4,
+    "tree.siblings": 3,
+    "tree.quantile": 0.9,
+    "credit.mix": 0.7,
+}
 
 METHODS = {
-    "bpo": Method({**_BPO, "tree.roots": 4, "tree.siblings": 3}),
-    "bpo-2x8": Method(_MANY_SIBLINGS),
-    "bpo-adaptive": Method({**_MANY_SIBLINGS, "tree.branching": "adaptive"}),
+    "bpo": Method(_BPO),
+    "bpo-2x8": Method({**_BPO, "tree.roots": 2, "tree.siblings": 8}),
+    "bpo-adaptive": Method({**_BPO, "tree.branching": "adaptive"}),
     "rloo": Method({"algo": "rloo", "tree.roots": 8}),
     "grpo": Method({"algo": "grpo", "tree.roots": 8}),
     "vineppo": Method({"algo": "vineppo"}),
