@@ -156,10 +156,10 @@ def saved_config(folder: Path) -> dict[str, Any] | None:
     return config if isinstance(config, dict) else None
 
 
-def has_updates(folder: Path) -> bool:
-    """Whether the run in a folder has got further than its start."""
+def has_rows(folder: Path) -> bool:
+    """Whether the run in a folder has got as far as its start, which may have taken long."""
     path = folder / "updates.csv"
-    return path.is_file() and len(path.read_bytes().splitlines()) > 2
+    return path.is_file() and len(path.read_bytes().splitlines()) > 1
 
 
 def write_atomically(path: Path, content: bytes) -> None:

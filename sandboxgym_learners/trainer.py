@@ -38,7 +38,7 @@ from sandboxgym_learners.efficiency import efficiency
 from sandboxgym_learners.learning import GradientStatistics, Learner
 from sandboxgym_learners.policy import Policy
 from sandboxgym_learners.prompts import task_of
-from sandboxgym_learners.runlog import RunLog, has_updates, saved_config, write_config
+from sandboxgym_learners.runlog import RunLog, has_rows, saved_config, write_config
 from sandboxgym_learners.starting import load_policy, starting_policy
 from sandboxgym_learners.summary import describe, episode_steps
 from sandboxgym_learners.tree import Group
@@ -71,8 +71,8 @@ class Trainer:
         self.watch = EntropyWatch(config.stop)
         described = {"config": config.to_dict(), "versions": _versions()}
         trackers.check(config.trackers)
-        saved, trained = saved_config(config.out), has_updates(config.out)
-        if config.resume and saved is not None and trained:
+        saved, begun = saved_config(config.out), has_rows(config.out)
+        if config.resume and saved is not None and begun:
             checkpoint.refuse_other_configuration(saved, config)
         if config.resume and checkpoint.has_checkpoint(config.out):
             state = checkpoint.load_checkpoint(config)
@@ -88,7 +88,7 @@ class Trainer:
                 config.out,
                 described,
                 tensorboard=config.tensorboard,
-                restart=config.resume or not trained,
+                restart=config.resume or not begun,
             )
             self.trackers = self._started_trackers()
             self._start()

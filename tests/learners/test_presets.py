@@ -2,6 +2,7 @@ import pytest
 import tyro
 
 from sandboxgym_learners import train
+from sandboxgym_learners.algorithms import ALGORITHMS
 from sandboxgym_learners.config import ConfigError, TrainConfig
 from sandboxgym_learners.dryrun import GIB, estimate
 from sandboxgym_learners.policy import PolicyError
@@ -51,7 +52,8 @@ def test_a_dry_run_builds_a_large_model_from_its_shape_alone(
     numbers = dict(line.split(maxsplit=1) for line in text.splitlines()[2:])
     assert numbers["weights"].startswith(f"{(2 * parameters + 4 * adapters) / GIB:.2f} GiB")
     assert numbers["gradient"].startswith(f"{12 * adapters / GIB:.2f} GiB")
-    assert "siblings collated to (8, " in text
+    siblings = ALGORITHMS["bpo"].shape.siblings
+    assert f"siblings collated to ({siblings}, " in text
     assert 40 < float(text.split("in all")[1].split()[0]) < 90
     assert not out.exists()
 
