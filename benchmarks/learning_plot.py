@@ -36,11 +36,12 @@ def draw(groups: Mapping[str, Sequence[Run]], title: str, path: Path) -> None:
             right.plot(over.x, over.mean, color=colour, label=method)
             if over.low and over.high:
                 right.fill_between(over.x, over.low, over.high, color=colour, alpha=0.12)
-    left.set_ylabel("success, mean over seeds")
-    right.set_ylabel("over rloo, pairs of one start, 90 % bands")
+    left.set_ylabel(f"success, mean over seeds and {WINDOW} evaluations")
+    right.set_ylabel("over rloo, pairs of one seed, 90 % bands")
     for panel in (left, right):
         panel.set_xlabel("compute, in environment steps")
-        panel.legend(fontsize=8)
+        if panel.get_legend_handles_labels()[0]:
+            panel.legend(fontsize=8)
     figure.suptitle(title, fontsize=10)
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
