@@ -31,7 +31,7 @@ from benchmarks.machine import describe
 from sandboxgym_learners.adaptive import AdaptiveShape
 from sandboxgym_learners.algorithms import Shape
 from sandboxgym_learners.anova import Components, NestedAnova
-from sandboxgym_learners.branching import BranchRule, EntropyTrigger
+from sandboxgym_learners.branching import BranchRule, EntropyTrigger, make_rule
 from sandboxgym_learners.collect import Collector
 from sandboxgym_learners.config import TrainConfig
 from sandboxgym_learners.efficiency import efficiency
@@ -166,10 +166,10 @@ def measure_world(name: str, *, trees: int, seed: int) -> dict[str, Any]:
     else:
         rows["bpo-adaptive"] = {**_row(base, base, None, chosen), "falls_back_to": "rloo"}
     few = max(4, trees // 4)
-    every = world.configured("vineppo").shape
-    rows["vineppo"] = _row(
-        world.measure("vineppo", every, _everywhere(), trees=few, key=4), base, None, every
-    )
+    vineppo = world.configured("vineppo")
+    everywhere = make_rule(vineppo.tree, seed=seed)
+    every = world.measure("vineppo", vineppo.shape, everywhere, trees=few, key=4)
+    rows["vineppo"] = _row(every, base, None, vineppo.shape)
     return {
         "describes": WORLDS[name].describes,
         "success": base.success,
@@ -185,10 +185,6 @@ def _adaptive_choice(config: TrainConfig, known: Components | None) -> Shape:
     adaptive = AdaptiveShape(replace(config.adaptive, first_updates=1), config.shape)
     adaptive.end_update(known)
     return adaptive.chosen
-
-
-def _everywhere() -> BranchRule:
-    return EntropyTrigger(max_branches=10_000, quantile=None, threshold=0.0)
 
 
 def _row(one: Measured, base: Measured, alone: Shape | None, shape: Shape) -> dict[str, Any]:

@@ -126,12 +126,13 @@ class Study:
 
     def rounds(self) -> Iterator[list[Job]]:
         """The runs that are compared, one seed of everything at a time."""
+        tuned = [
+            (world, method, self.best_rate(world, method))
+            for world in self.worlds
+            for method in self.methods
+        ]
         for seed in range(self.seeds):
-            yield [
-                self.job(world, method, self.best_rate(world, method), seed)
-                for world in self.worlds
-                for method in self.methods
-            ]
+            yield [self.job(world, method, rate, seed) for world, method, rate in tuned]
 
 
 def area(run: Run) -> float:

@@ -53,8 +53,7 @@ class World:
     unseen: Unseen = VALID_SEEN
 
 
-_FEW_HOUSES: dict[str, Setting] = {
-    **demo.SETTINGS,
+_SMALL: dict[str, Setting] = {
     "world.eval-episodes": 8,
     "eval-every": 12,
     "policy.width": 32,
@@ -63,6 +62,8 @@ _FEW_HOUSES: dict[str, Setting] = {
     "learning.warmup": 5,
 }
 """A model and prompts small enough for hundreds of updates in minutes."""
+
+_FEW_HOUSES: dict[str, Setting] = {**demo.SETTINGS, **_SMALL}
 
 WORLDS = {
     "short": World(
@@ -96,6 +97,7 @@ WORLDS = {
         "WebShop, eight goals among 100 generated products, 12 steps, evaluated on the goals "
         "trained on",
         {
+            **_SMALL,
             "world.env": "sandboxgym/WebShop-v0",
             "world.arguments": ("num_products=100",),
             "world.horizon": 12,
@@ -103,12 +105,6 @@ WORLDS = {
             "world.held-out": ("split=train",),
             "world.train-tasks": 8,
             "world.eval-tasks": 8,
-            "world.eval-episodes": 8,
-            "eval-every": 12,
-            "policy.width": 32,
-            "prompt.actions": 4,
-            "tree.per-update": 2,
-            "learning.warmup": 5,
             "cloning.steps": 30,
             "cloning.tasks": 8,
             "cloning.detour": 2,

@@ -31,6 +31,13 @@ def run(out: Path, *options: str) -> int:
     return train.main([*OPTIONS, "--out", str(out), *options])
 
 
+def wait_for(path: Path, process: subprocess.Popen) -> None:
+    """Wait until a process has made a file or folder; it must not end before."""
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
 def results(out: Path) -> dict[str, bytes]:
     return {name: (out / name).read_bytes() for name in ("updates.csv", "policy/model.safetensors")}
 
@@ -145,9 +152,7 @@ def test_a_signal_from_the_keyboard_ends_a_run_with_a_line(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        while not (out / "updates.csv").exists():
-            assert process.poll() is None
-            time.sleep(0.01)
+        wait_for(out / "updates.csv", process)
         process.send_signal(signal.SIGINT)
         _, message = process.communicate()
     finally:
@@ -198,9 +203,7 @@ def test_a_second_training_in_one_directory_is_refused_and_disturbs_nothing(fini
     out = tmp_path / "run"
     command = [sys.executable, "-m", "sandboxgym_learners.train", *OPTIONS, "--out", str(out)]
     first = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
-    while not (out / "start").is_dir():
-        assert first.poll() is None
-        time.sleep(0.05)
+    wait_for(out / "start", first)
     os.kill(first.pid, signal.SIGSTOP)
     try:
         second = subprocess.run(

@@ -6,7 +6,7 @@ They are what a policy can imitate before it learns by itself. The shop is looke
 from __future__ import annotations
 
 from sandboxgym.sandboxes.webshop.pages import SUB_PAGES, Page, View
-from sandboxgym.sandboxes.webshop.session import Session, parsed, search_action
+from sandboxgym.sandboxes.webshop.session import Session, click_action, parsed, search_action
 
 
 def plan(session: Session) -> list[str]:
@@ -47,8 +47,8 @@ class _Walk:
 
     def click(self, text: str) -> bool:
         """Click on a text in lower case; whether that is possible."""
-        action, target = f"click[{text}]", self._page.link(text)
-        if target is None or parsed(action) != ("click", text):
+        action, target = click_action(text), self._page.link(text)
+        if action is None or target is None:
             return False
         self.actions.append(action)
         self._view = target

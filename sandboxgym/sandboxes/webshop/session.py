@@ -142,11 +142,14 @@ def admissible_actions(session: Session) -> list[str]:
     actions = []
     if session.page.has_search_box:
         actions.append(search_action(session))
-    for text in session.page.clickables():
-        # A text with brackets or a line break of its own cannot be told in an action.
-        if text != "search" and parsed(f"click[{text}]") == ("click", text):
-            actions.append(f"click[{text}]")
-    return actions
+    clicks = (click_action(text) for text in session.page.clickables() if text != "search")
+    return actions + [action for action in clicks if action is not None]
+
+
+def click_action(text: str) -> str | None:
+    """The click on a text; None where it has brackets or line breaks and cannot be told so."""
+    action = f"click[{text}]"
+    return action if parsed(action) == ("click", text) else None
 
 
 def search_action(session: Session) -> str:

@@ -17,11 +17,14 @@ def shop(**kwargs):
     return gym.make("sandboxgym/WebShop-v0", **kwargs)
 
 
+def harmless(info, dice):
+    """A random action that buys nothing."""
+    return dice.choice([a for a in info["admissible_commands"] if a != "click[buy now]"])
+
+
 def wander(env, info, dice, steps):
-    """Take random actions that buy nothing."""
     for _ in range(steps):
-        actions = [a for a in info["admissible_commands"] if a != "click[buy now]"]
-        *_, info = env.step(dice.choice(actions))
+        *_, info = env.step(harmless(info, dice))
     return info
 
 
@@ -89,7 +92,6 @@ def test_the_plan_changes_nothing_else():
             assert info.pop("expert_plan")
             assert info == plain
             assert with_plan.unwrapped.get_state() == without.unwrapped.get_state()
-            actions = [a for a in info["admissible_commands"] if a != "click[buy now]"]
-            action = dice.choice(actions)
+            action = harmless(info, dice)
             one, *_, info = with_plan.step(action)
             other, *_, plain = without.step(action)
